@@ -1,0 +1,127 @@
+/**
+ * Why a classifier gave no verdict on a call.
+ *
+ * - `timeout`: no answer within the limit
+ * - `input_too_long`: the classifier says that the request is larger than it reads
+ * - `refused`: the classifier declined to answer
+ * - `truncated`: its answer was cut off
+ * - `error`: everything else, an answer that is no number in 0..1 included
+ */
+export type UnavailableReason = "timeout" | "input_too_long" | "refused" | "truncated" | "error";
+
+/** The limit that a run has reached. */
+export type LimitName = "consecutiveBlocks" | "totalBlocks" | "consecutiveUnavailable";
+
+/** Counts of one thread, as they stand after a decision. Whole numbers, from 0. */
+export interface Counters {
+  /** Blocked calls in a row within this turn. */
+  consecutiveBlocks: number;
+  /** Blocked calls in the whole thread. Never reset. */
+  totalBlocks: number;
+  /** Steps in a row, within this turn, in which a call could not be evaluated. */
+  consecutiveUnavailable: number;
+}
+
+// A registered symbol, so that an error is recognised across two installed copies of this package.
+const MARK = Symbol.for("langchain-auto-mode.error");
+
+/** Walks from an error through its causes, because the host wraps what a hook throws. */
+function findMarked(error: unknown, code: string): Error | undefined {
+  const seen = new Set<unknown>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
+    seen.add(current);
+    if ((current as { [MARK]?: unknown })[MARK] === code) return current;
+  }
+  return undefined;
+}
+
+abstract class AutoModeError extends Error {
+  /** A fixed text that a program can compare. */
+  abstract readonly code: string;
+}
+
+/**
+ * An option is wrong. Thrown where the option is given: at construction, or at the first ask where
+ * a checkpointer is missing. The message names the option, the type of the value and what is
+ * expected; it never repeats the value.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   autoModeMiddleware({ tools: [], classifier });
+ * } catch (error) {
+ *   if (ConfigurationError.isInstance(error)) console.error(error.message);
+ * }
+ * ```
+ */
+export class ConfigurationError extends AutoModeError {
+  override readonly name = "ConfigurationError";
+  readonly code = "AUTO_MODE_CONFIGURATION";
+  readonly [MARK] = "AUTO_MODE_CONFIGURATION";
+  /** The option's path, as `limits.totalBlocks`. */
+  readonly option: string;
+
+  constructor(option: string, problem: string, options?: ErrorOptions) {
+    super(`Option "${option}" ${problem}`, options);
+    this.option = option;
+  }
+
+  /** Whether this error is one, also inside the host's own wrapping. */
+  static isInstance(error: unknown): boolean {
+    return ConfigurationError.find(error) !== undefined;
+  }
+
+  /** The error itself, taken out of the host's wrapping. */
+  static find(error: unknown): ConfigurationError | undefined {
+    return findMarked(error, "AUTO_MODE_CONFIGURATION") as ConfigurationError | undefined;
+  }
+}
+
+/** What a {@link ClassificationError} may carry beside its reason. */
+export interface ClassificationErrorOptions {
+  /** The provider's own error. Kept for programmers, never copied into messages or records. */
+  cause?: unknown;
+  /**
+   * Answers that are valid all the same, keyed by question (`call_1`, ...). Their calls keep their
+   * verdicts; only the others are unavailable.
+   */
+  answers?: Readonly<Record<string, unknown>>;
+  /** The HTTP status of the provider's answer. For operators: it is not repeated to the agent. */
+  status?: number;
+}
+
+/**
+ * The classifier gave no usable answer. Decision models throw it to say why; with
+ * `onUnavailable: "throw"` it comes out of `agent.invoke`.
+ *
+ * @example
+ * ```ts
+ * throw new ClassificationError("refused", { cause: response });
+ * ```
+ */
+export class ClassificationError extends AutoModeError {
+  override readonly name = "ClassificationError";
+  readonly code = "AUTO_MODE_CLASSIFICATION";
+  readonly [MARK] = "AUTO_MODE_CLASSIFICATION";
+  readonly reason: UnavailableReason;
+  readonly status: number | undefined;
+  // Not enumerable: answers may repeat what was judged, and errors get logged.
+  declare readonly answers: Readonly<Record<string, unknown>>;
+
+  constructor(reason: UnavailableReason, options: ClassificationErrorOptions = {}) {
+    super(`The classifier gave no verdict: ${reason}.`, "cause" in options ? { cause: options.cause } : {});
+    this.reason = reason;
+    this.status = options.status;
+    Object.defineProperty(this, "answers", { value: options.answers ?? {}, enumerable: false });
+  }
+
+  /** Whether this error is one, also inside the host's own wrapping. */
+  static isInstance(error: unknown): boolean {
+    return ClassificationError.find(error) !== undefined;
+  }
+
+  /** The error itself, taken out of the host's wrapping. */
+  static find(error: unknown): ClassificationError | undefined {
+    return findMarked(error, "AUTO_MODE_CLASSIFICATION") as ClassificationError | undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import type { JsonValue } from "@langchain/core/decisions";
+
+/** A part of the conversation that a classifier may be shown. */
+export type Channel = "user" | "toolCalls" | "subagentReports" | "agentText" | "reasoning" | "toolResults";
+
+/** Words of the user, or words that only look like the user's. */
+export interface TextEntry {
+  /**
+   * - `user`: a human message that came in as a run's input. Only it can authorise.
+   * - `delegator`: the task text of a subagent: the delegating agent's words, not the user's.
+   * - `auto_mode_feedback`: what this middleware told the agent about an earlier call.
+   * - `agent`: the agent's own text, a refusal included.
+   * - `agent_reasoning`: its reasoning.
+   */
+  from: "user" | "delegator" | "auto_mode_feedback" | "agent" | "agent_reasoning";
+  text: string;
+}
+
+/** A human message that was written during a run, or tagged as made by a program: it authorises nothing. */
+export interface NoteEntry {
+  from: "context_note";
+  /** The tool, the message's name or its tag, as far as known. */
+  source: string;
+  text: string;
+}
+
+/** A call that the agent, or the model's own server, made earlier. */
+export interface CallEntry {
+  from: "tool_call" | "server_tool_call";
+  name: string;
+  args: JsonValue;
+}
+
+/** What came back from a tool, or a call that was no valid JSON (its raw text). */
+export interface ResultEntry {
+  from: "tool_result" | "server_tool_result" | "tool_error" | "subagent_report" | "malformed_tool_call";
+  name: string;
+  text: string;
+}
+
+/** Stands for messages that the view leaves out for want of room. */
+export interface OmittedEntry {
+  from: "omitted";
+  /** How many messages have no entry. */
+  count: number;
+}
+
+/** Says that nothing in the transcript is the user's. */
+export interface NoUserMessageEntry {
+  from: "no_user_message";
+}
+
+/** One entry of the transcript that a classifier reads. */
+export type Entry = TextEntry | NoteEntry | CallEntry | ResultEntry | OmittedEntry | NoUserMessageEntry;
+
+/** An entry that stands for words or deeds, not for their absence. */
+export type ContentEntry = Exclude<Entry, OmittedEntry | NoUserMessageEntry>;
+
+/** The channel that each kind of entry belongs to. */
+export const channelOf: Readonly<Record<ContentEntry["from"], Channel>> = {
+  user: "user",
+  delegator: "user",
+  context_note: "user",
+  auto_mode_feedback: "user",
+  tool_call: "toolCalls",
+  server_tool_call: "toolCalls",
+  malformed_tool_call: "toolCalls",
+  tool_error: "toolCalls",
+  subagent_report: "subagentReports",
+  agent: "agentText",
+  agent_reasoning: "reasoning",
+  tool_result: "toolResults",
+  server_tool_result: "toolResults",
+};
+
+/** All channels, in the order of the documentation. */
+export const CHANNELS: readonly Channel[] = [
+  "user",
+  "toolCalls",
+  "subagentReports",
+  "agentText",
+  "reasoning",
+  "toolResults",
+];

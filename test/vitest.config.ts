@@ -1,0 +1,30 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+
+export default defineConfig({
+  root: path(".."),
+  resolve: {
+    // Tests and examples import the package by its public names; here these are the sources.
+    alias: [
+      { find: /^langchain-auto-mode$/, replacement: path("../src/index.ts") },
+      { find: /^langchain-auto-mode\/(.+)$/, replacement: path("../src/$1/index.ts") },
+    ],
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 20_000,
+    typecheck: {
+      enabled: true,
+      include: ["test/types/**/*.test-d.ts"],
+      tsconfig: path("tsconfig.json"),
+    },
+    coverage: {
+      provider: "v8",
+      include: ["src/**"],
+      reporter: ["text-summary", "json-summary", "html"],
+      reportsDirectory: path("../coverage"),
+    },
+  },
+});
