@@ -15,6 +15,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
+    reporters: ["default", path("result-line.ts")],
     typecheck: {
       enabled: true,
       include: ["test/types/**/*.test-d.ts"],

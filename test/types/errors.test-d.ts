@@ -4,5 +4,5 @@ import { expectTypeOf, test } from "vitest";
 test("a reason is one of the documented ones", () => {
   expectTypeOf<ClassificationError["reason"]>().toEqualTypeOf<UnavailableReason>();
   // @ts-expect-error: not a reason
-  new ClassificationError("sleepy");
+  expectTypeOf(new ClassificationError("sleepy"));
 });
