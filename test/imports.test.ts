@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { type Graph, readGraph, relativeImports, sourceFiles, violations } from "./imports/graph.js";
+import { entryPoints, layers } from "./imports/layers.js";
+
+const src = fileURLToPath(new URL("../src", import.meta.url));
+const rules = { layers, entryPoints };
+const MOST_LINES = 220;
+const VAGUE_NAMES = /^(?:utils?|helpers?|types?|misc|common|shared|lib)$/;
+
+describe("the source", () => {
+  test("imports go down, never up, across or in a circle", () => {
+    const graph = readGraph(src);
+    expect(graph).toHaveProperty("errors");
+    expect(violations(graph, rules)).toEqual([]);
+  });
+
+  test(`no file is longer than ${MOST_LINES} lines`, () => {
+    const long = sourceFiles(src)
+      .map((file) => ({ file, lines: countLines(readFileSync(`${src}/${file}`, "utf8")) }))
+      .filter(({ lines }) => lines > MOST_LINES);
+    expect(long).toEqual([]);
+  });
+
+  test("every file is named for its job", () => {
+    expect(sourceFiles(src).filter(isVague)).toEqual([]);
+    expect(["utils.ts", "limits/helpers.ts", "types/errors.ts", "misc.ts"].every(isVague)).toBe(true);
+  });
+});
+
+describe("the import check", () => {
+  const good: Graph = {
+    errors: [],
+    "transcript/view": ["errors"],
+    verdict: ["transcript/view", "errors"],
+    feedback: ["verdict"],
+    guard: ["verdict"],
+    middleware: ["guard"],
+    index: ["middleware"],
+    "classifiers/chat": ["verdict"],
+    "classifiers/index": ["classifiers/chat"],
+    "safeguards/command": ["classifiers/index", "guard"],
+    "testing/fake-decision-model": ["errors"],
+  };
+
+  test("accepts imports that go down, stay in a layer or an entry point, or are listed", () => {
+    expect(violations(good, rules)).toEqual([]);
+  });
+
+  test.each<[string, Graph, string]>([
+    ["an upward import", { errors: ["guard"], guard: [] }, "errors must not import guard"],
+    [
+      "a layer that uses an entry point",
+      { guard: ["classifiers/chat"], "classifiers/chat": [] },
+      "guard must not import classifiers/chat",
+    ],
+    [
+      "an entry point that uses another",
+      { "testing/judge-call": ["classifiers/index"], "classifiers/index": [] },
+      "testing/judge-call must not import classifiers/index",
+    ],
+    [
+      "an entry point that reaches past the listed module of another",
+      { "safeguards/command": ["classifiers/chat"], "classifiers/chat": [] },
+      "safeguards/command must not import classifiers/chat",
+    ],
+    [
+      "a circle within one layer",
+      { verdict: ["feedback"], feedback: ["question"], question: ["verdict"] },
+      "these import each other in a circle: verdict > feedback > question > verdict",
+    ],
+    [
+      "a file that is in no layer",
+      { novelty: ["errors"], errors: [] },
+      "novelty has no layer: place it in test/imports/layers.ts",
+    ],
+    ["an import of nothing", { verdict: ["gone"] }, "verdict imports gone, which is not there"],
+  ])("rejects %s", (_, graph, complaint) => {
+    expect(violations(graph, rules)).toEqual([complaint]);
+  });
+
+  test("sees every form of import, and none in comments and texts", () => {
+    const code = `
+      import type { A } from "./a.js";
+      import { type B } from "../b.js";
+      import "./c.js";
+      export * from "./d.js";
+      export { e } from "./e.js";
+      type F = import("./f.js").F;
+      const g = await import("./g.js");
+      // import "./not-this.js";
+      const text = 'import "./nor-this.js"';
+      import { z } from "zod";
+    `;
+    const seen = ["./a.js", "../b.js", "./c.js", "./d.js", "./e.js", "./f.js", "./g.js"];
+    expect(relativeImports(code).toSorted()).toEqual(seen.toSorted());
+  });
+});
+
+function countLines(text: string): number {
+  return text.trimEnd().split("\n").length;
+}
+
+function isVague(file: string): boolean {
+  return file
+    .replace(/\.ts$/, "")
+    .split("/")
+    .some((part) => VAGUE_NAMES.test(part));
+}

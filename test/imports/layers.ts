@@ -1,0 +1,24 @@
+/**
+ * Where each file of src/ stands. A file may import from its own layer and from the ones above it
+ * in this list, never from the ones below. `folder/*` places every file of a folder.
+ */
+export const layers: readonly (readonly string[])[] = [
+  ["errors"],
+  ["transcript/*"],
+  ["question", "feedback", "verdict", "decision-record"],
+  ["judge", "plan-step", "limits/*"],
+  ["guard", "arguments", "tool-start", "guarded-tool"],
+  ["options", "middleware"],
+  ["index"],
+];
+
+/**
+ * Folders that are entry points of their own. They may use every layer; no layer uses them, and
+ * none uses another, save for what is listed here: the modules of another that it may import.
+ */
+export const entryPoints: Readonly<Record<string, readonly string[]>> = {
+  classifiers: [],
+  testing: [],
+  // The gateway's command builds a classifier from its flags.
+  safeguards: ["classifiers/index"],
+};
