@@ -14,6 +14,8 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    // These build and install the package: `npm run test:package`.
+    exclude: ["test/package/**"],
     testTimeout: 20_000,
     reporters: ["default", path("result-line.ts")],
     typecheck: {
@@ -26,6 +28,15 @@ export default defineConfig({
       include: ["src/**"],
       reporter: ["text-summary", "json-summary", "html"],
       reportsDirectory: path("../coverage"),
+      thresholds: {
+        statements: 90,
+        branches: 90,
+        functions: 90,
+        lines: 90,
+        // What decides whether a tool runs: no branch of it is left untried.
+        "src/{guard,verdict,plan-step}.ts": { branches: 100 },
+        "src/limits/*.ts": { branches: 100 },
+      },
     },
   },
 });

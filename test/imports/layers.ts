@@ -3,11 +3,11 @@
  * in this list, never from the ones below. `folder/*` places every file of a folder.
  */
 export const layers: readonly (readonly string[])[] = [
-  ["errors"],
+  ["errors", "arguments"],
   ["transcript/*"],
   ["question", "feedback", "verdict", "decision-record"],
   ["judge", "plan-step", "limits/*"],
-  ["guard", "arguments", "tool-start", "guarded-tool"],
+  ["guard", "tool-start", "guarded-tool"],
   ["options", "middleware"],
   ["index"],
 ];
