@@ -1,0 +1,34 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, test } from "vitest";
+import { complaint, SnippetProject } from "./snippets/project.js";
+import { readPage } from "./snippets/read.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const files = ["README.md", ...readdirSync(`${root}/examples`).map((name) => `examples/${name}`)].filter(
+  (file) => file.endsWith(".md") && existsSync(`${root}/${file}`),
+);
+const pages = files.map((file) => readPage(file, readFileSync(`${root}/${file}`, "utf8")));
+const snippets = pages.flatMap((page) => page.snippets);
+const runnable = snippets.filter(({ notRun }) => notRun === undefined);
+
+describe("the snippets of the documentation", () => {
+  const project = new SnippetProject(snippets);
+  afterAll(() => project.remove());
+
+  test("every block is in a language that says how it is checked, and every printed text is marked", () => {
+    expect(pages.flatMap((page) => page.problems)).toEqual([]);
+  });
+
+  test("every snippet compiles", { timeout: 120_000 }, async () => {
+    expect(await project.typeErrors()).toEqual([]);
+  });
+
+  test.concurrent.each(runnable)(
+    "$file:$line runs and prints what the page says",
+    async (snippet) => {
+      expect(complaint(snippet, await project.run(snippet))).toBeUndefined();
+    },
+    120_000,
+  );
+});
