@@ -5,10 +5,8 @@ import { complaint, SnippetProject } from "./snippets/project.js";
 import { readPage } from "./snippets/read.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const files = ["README.md", ...readdirSync(`${root}/examples`).map((name) => `examples/${name}`)].filter(
-  (file) => file.endsWith(".md") && existsSync(`${root}/${file}`),
-);
-const pages = files.map((file) => readPage(file, readFileSync(`${root}/${file}`, "utf8")));
+const files = ["", "examples/"].flatMap((folder) => (existsSync(root + folder) ? markdownFiles(folder) : []));
+const pages = files.map((file) => readPage(file, readFileSync(`${root}${file}`, "utf8")));
 const snippets = pages.flatMap((page) => page.snippets);
 const runnable = snippets.filter(({ notRun }) => notRun === undefined);
 
@@ -32,3 +30,9 @@ describe("the snippets of the documentation", () => {
     120_000,
   );
 });
+
+function markdownFiles(folder: string): string[] {
+  return readdirSync(root + folder)
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => folder + name);
+}
