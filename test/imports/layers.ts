@@ -7,8 +7,9 @@ export const layers: readonly (readonly string[])[] = [
   ["transcript/*"],
   ["question", "feedback", "verdict", "decision-record"],
   ["judge", "plan-step", "limits/*"],
+  ["options", "policy"],
   ["guard", "tool-start", "guarded-tool"],
-  ["options", "middleware"],
+  ["middleware"],
   ["index"],
 ];
 
