@@ -1,0 +1,89 @@
+import type { JsonValue } from "@langchain/core/decisions";
+import { sha256 } from "@langchain/core/utils/hash";
+
+/** A JSON object. */
+export type JsonObject = { [key: string]: JsonValue };
+
+/** The arguments of one call as they stood at one moment. */
+export interface ArgumentsSnapshot {
+  /** A copy of its own: nobody else holds it. */
+  readonly value: JsonObject;
+  /** Canonical JSON: keys in the order of their code units. Equal arguments have equal text. */
+  readonly json: string;
+}
+
+// Deeper data than this comes from no model; recursion stays far from the stack's end.
+const MAX_DEPTH = 2_000;
+
+/** Marks what JSON cannot hold; caught in {@link takeSnapshot}. */
+class NotJson extends Error {}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // An object of another realm (a vm, a test runner) has another Object.prototype, but still no further parent.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function copy(value: unknown, path: Set<object>): JsonValue {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value !== "object" || path.has(value) || path.size > MAX_DEPTH) throw new NotJson();
+  path.add(value);
+  let result: JsonValue;
+  if (Array.isArray(value)) {
+    result = Array.from(value, (item: unknown) => copy(item, path));
+  } else {
+    if (!isPlain(value)) throw new NotJson();
+    const object: JsonObject = {};
+    for (const key of Object.keys(value)) {
+      const item = (value as Record<string, unknown>)[key];
+      // JSON leaves such a key out, and so does every schema: the tool cannot tell the difference.
+      if (item === undefined) continue;
+      // Plain assignment to __proto__ would change the prototype and hide the key from the judge.
+      Object.defineProperty(object, key, {
+        value: copy(item, path),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    }
+    result = object;
+  }
+  path.delete(value);
+  return result;
+}
+
+/** Writes JSON with sorted keys, so that equal data has equal text. */
+export function canonicalJson(value: JsonValue): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
+  const members = Object.keys(value)
+    .toSorted()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson((value as JsonObject)[key] as JsonValue)}`);
+  return `{${members.join(",")}}`;
+}
+
+/**
+ * Copies a call's arguments. `undefined` means malformed: no plain object, or something in it that
+ * JSON cannot hold (a cycle, a function, a class instance, NaN, a bigint, a throwing getter).
+ */
+export function takeSnapshot(args: unknown): ArgumentsSnapshot | undefined {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return undefined;
+  try {
+    const value = copy(args, new Set()) as JsonObject;
+    return { value, json: canonicalJson(value) };
+  } catch {
+    // Not JSON, or a getter that throws: either way nothing that could be judged and then run.
+    return undefined;
+  }
+}
+
+/** A fresh copy for whoever may change it: a tool, a classifier, a rule. */
+export function thaw(snapshot: ArgumentsSnapshot): JsonObject {
+  return structuredClone(snapshot.value);
+}
+
+/** Lower-case hex SHA-256 of the canonical JSON. */
+export function digest(snapshot: ArgumentsSnapshot): string {
+  return sha256(snapshot.json);
+}

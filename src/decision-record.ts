@@ -1,0 +1,79 @@
+import type { UsageMetadata } from "@langchain/core/messages";
+import type { Counters, UnavailableReason } from "./errors.js";
+import type { RiskKind } from "./question.js";
+
+/** What became of a guarded call. */
+export type Outcome =
+  | "allowed"
+  | "blocked"
+  | "unavailable"
+  | "waiting"
+  | "approved"
+  | "rejected"
+  | "held_back"
+  | "malformed";
+
+/** Who decided. */
+export type DecidedBy = "classifier" | "precheck" | "human" | "guard";
+
+/** How what was judged compares with what the tool was started with. */
+export type Executed = "as judged" | "judged again" | "not seen";
+
+/** `enforce` acts on verdicts, `observe` only records them. */
+export type Mode = "enforce" | "observe";
+
+/**
+ * One decision about one guarded call. Holds no argument, no message and no key, so it can be logged.
+ */
+export interface DecisionRecord {
+  /** A UUID. */
+  readonly id: string;
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  /** The middleware's label. */
+  readonly label: string;
+  readonly mode: Mode;
+  /** Id of the AIMessage that proposed the call. */
+  readonly messageId: string;
+  /** The provider's id of the classifier request, if it gave one. */
+  readonly requestId?: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** Lower-case hex SHA-256 of the canonical JSON of the arguments that ran or would have run. Empty if they are malformed. */
+  readonly argsDigest: string;
+  readonly outcome: Outcome;
+  readonly by: DecidedBy;
+  /** For calls that were let through: how what was judged compares with what the tool was started with. */
+  readonly executed?: Executed;
+  /** Probability 0..1 that the call is risky or unauthorised. */
+  readonly risk?: number;
+  readonly threshold: number;
+  /** A kind of risk or a fixed text, never the classifier's own words. */
+  readonly reason?: string;
+  readonly unavailableReason?: UnavailableReason;
+  /** The classifier's model name. */
+  readonly classifier: string;
+  /** Duration of the whole request in milliseconds, repeated in each of its records. 0 without a request. */
+  readonly latencyMs: number;
+  /** Tokens of the whole request, repeated in each of its records. */
+  readonly usage?: UsageMetadata;
+  /** Counts after this decision. */
+  readonly counters: Counters;
+}
+
+/** What a record takes from the decision; id and time are added. */
+export type RecordFields = Omit<DecisionRecord, "id" | "at" | "reason"> & {
+  readonly reason?: RiskKind | string | undefined;
+};
+
+/** Makes a frozen record with an id and a time. */
+export function createRecord(fields: RecordFields): DecisionRecord {
+  const { reason, ...rest } = fields;
+  return Object.freeze({
+    id: globalThis.crypto.randomUUID(),
+    at: new Date().toISOString(),
+    ...rest,
+    ...(reason === undefined ? {} : { reason }),
+    counters: Object.freeze({ ...fields.counters }),
+  });
+}

@@ -1,0 +1,130 @@
+import type { ClassifierRequest, ClassifierResponse } from "@langchain/core/decisions";
+import type { UsageMetadata } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { ClassificationError, type UnavailableReason } from "./errors.js";
+import { callKey, kindKey } from "./question.js";
+import type { MonitorView } from "./transcript/view.js";
+import { type Answered, readAnswer } from "./verdict.js";
+
+/** What judges: a decision model, or any Runnable with its request and response. */
+export interface Classifier {
+  invoke(request: ClassifierRequest, config?: Partial<RunnableConfig>): Promise<ClassifierResponse>;
+  /** The model's name, for records. */
+  readonly model?: string;
+  /** The view that this classifier needs. The user's own view goes first. */
+  readonly view?: Partial<MonitorView>;
+}
+
+/** How one request is made. */
+export interface JudgeOptions {
+  /** Milliseconds until the request counts as failed. */
+  timeoutMs: number;
+  /** The run's signal: its abort is the user's, not a failure of the classifier. */
+  signal?: AbortSignal | undefined;
+  /** For the trace: what the request was about, without content. */
+  metadata?: Record<string, unknown>;
+}
+
+/** What came of one request. */
+export interface Judgement {
+  /** In the order of the calls. */
+  readonly answered: readonly Answered[];
+  readonly latencyMs: number;
+  readonly classifier: string;
+  readonly usage?: UsageMetadata;
+  readonly requestId?: string;
+  /** The failure itself, for the `cause` of what may be thrown. */
+  readonly error?: unknown;
+}
+
+const TIMED_OUT = Symbol("timed out");
+// The tag that keeps a chat model's tokens out of the message stream of the graph around it.
+const NO_STREAM = "langsmith:nostream";
+
+/** The name that records give a classifier. */
+export function classifierName(classifier: Classifier): string {
+  if (typeof classifier.model === "string" && classifier.model !== "") return classifier.model;
+  // `model.withRetry()` and other bindings hold the model one level down.
+  const bound = (classifier as { bound?: { model?: unknown } }).bound;
+  if (typeof bound?.model === "string" && bound.model !== "") return bound.model;
+  return "unknown";
+}
+
+/** The error as the reasons know it. */
+function reasonOf(error: unknown): UnavailableReason {
+  return ClassificationError.find(error)?.reason ?? "error";
+}
+
+/**
+ * Asks the classifier once about `count` calls. It settles within the timeout whatever the classifier
+ * does; a late answer is ignored. It rejects only when the run is aborted, with the abort's reason.
+ */
+export async function judgeCalls(
+  classifier: Classifier,
+  request: ClassifierRequest,
+  count: number,
+  options: JudgeOptions,
+): Promise<Judgement> {
+  options.signal?.throwIfAborted();
+  const started = performance.now();
+  const end = new AbortController();
+  let onAbort: (() => void) | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ended = new Promise<typeof TIMED_OUT>((resolve, reject) => {
+    timer = setTimeout(() => {
+      end.abort(new DOMException("The classifier did not answer in time.", "TimeoutError"));
+      resolve(TIMED_OUT);
+    }, options.timeoutMs);
+    onAbort = () => {
+      end.abort(options.signal?.reason);
+      reject(options.signal?.reason as Error);
+    };
+    options.signal?.addEventListener("abort", onAbort, { once: true });
+  });
+  // An abort may come while nobody waits on this promise yet.
+  ended.catch(() => {});
+
+  let response: ClassifierResponse | typeof TIMED_OUT | undefined;
+  let error: unknown;
+  try {
+    // Inside an async function, so that a classifier that throws at once is one more rejection.
+    const asked = (async () =>
+      classifier.invoke(request, {
+        signal: end.signal,
+        runName: "auto_mode",
+        tags: [NO_STREAM],
+        ...(options.metadata ? { metadata: options.metadata } : {}),
+      }))();
+    response = await Promise.race([asked, ended]);
+  } catch (caught) {
+    // Whatever was thrown meanwhile: an aborted run is the user's decision, not a failure.
+    options.signal?.throwIfAborted();
+    error = caught ?? new Error("The classifier failed without an error.");
+  } finally {
+    clearTimeout(timer);
+    if (onAbort) options.signal?.removeEventListener("abort", onAbort);
+  }
+
+  const latencyMs = performance.now() - started;
+  const name = classifierName(classifier);
+  if (response === TIMED_OUT)
+    return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error: end.signal.reason };
+  const answers = error === undefined ? response?.answers : ClassificationError.find(error)?.answers;
+  const reason = error === undefined ? "error" : reasonOf(error);
+  return {
+    answered: Array.from(
+      { length: count },
+      (_, index) => readAnswer(answers, callKey(index), kindKey(index)) ?? { unavailable: reason },
+    ),
+    latencyMs,
+    classifier: typeof response?.model === "string" && response.model !== "" ? response.model : name,
+    ...(response?.usage_metadata ? { usage: response.usage_metadata } : {}),
+    ...(response?.requestId ? { requestId: response.requestId } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+/** No call was answered, all for one reason. */
+export function unanswered(count: number, reason: UnavailableReason): Answered[] {
+  return Array.from({ length: count }, () => ({ unavailable: reason }));
+}
