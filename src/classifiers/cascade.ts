@@ -1,0 +1,160 @@
+import {
+  BaseDecisionModel,
+  type ClassifierResponse,
+  type Question,
+  type State,
+} from "@langchain/core/decisions";
+import type { UsageMetadata } from "@langchain/core/messages";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { z } from "zod";
+import type { ClassificationError } from "../errors.js";
+import type { MonitorView } from "../transcript/view.js";
+import { askStage, type CascadeStage, nameOf, type Stage, viewOf } from "./cascade-stage.js";
+import { unionOfViews } from "./cascade-view.js";
+import { checkOptions } from "./option-check.js";
+import { type Outcome, settle } from "./settle-answers.js";
+
+/** Options of {@link CascadeDecisionModel}. */
+export interface CascadeDecisionModelOptions {
+  /** Asked first, about every question: the cheap and fast one. */
+  first: CascadeStage;
+  /** Asked about what the first leaves open. Its answer stands. */
+  second: CascadeStage;
+  /**
+   * The probabilities, both ends included, with which a yes/no question goes on to the second model.
+   * Two numbers from 0 to 1, the lower first. Default `[0.1, 1]`: the first may clear, never condemn.
+   */
+  escalate?: readonly [number, number];
+}
+
+const decisionModel = z.custom<CascadeStage>(
+  (value) => typeof (value as { invoke?: unknown } | undefined)?.invoke === "function",
+  "a decision model",
+);
+const probability = z
+  .number("a number from 0 to 1")
+  .min(0, "a number from 0 to 1")
+  .max(1, "a number from 0 to 1");
+const schema = z.strictObject(
+  {
+    first: decisionModel,
+    second: decisionModel,
+    escalate: z
+      .tuple([probability, probability], "two numbers from 0 to 1")
+      .refine(([low, high]) => low <= high, "two numbers from 0 to 1, the lower first")
+      .optional(),
+  },
+  "an object of options",
+);
+
+/**
+ * Two decision models in a row: a cheap one clears what is plainly harmless, a better one decides
+ * the rest.
+ *
+ * The second is asked about the yes/no questions whose probability lies in `escalate`, together with
+ * all choices and scores then, and about whatever the first left unanswered; its answer stands. A
+ * failure of the first therefore costs a request and no safety; a failure of the second is a failure
+ * of what it was asked. Usage adds up. Each answer names its model in `decidedBy`, and the response's
+ * `model` names both if both decided. The cascade's `view` is the union of what both need.
+ *
+ * With the guard's `explain`, take a first model that answers choices, or every call goes to the second.
+ *
+ * @throws {ConfigurationError} at construction for a wrong option.
+ * @throws {ClassificationError} from `invoke` if the second fails, with the answers that stand all the same.
+ *
+ * @example
+ * ```ts
+ * const classifier = new CascadeDecisionModel({
+ *   first: new ProvenanceDecisionModel(),
+ *   second: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" }),
+ * });
+ * ```
+ */
+export class CascadeDecisionModel extends BaseDecisionModel {
+  lc_namespace = ["langchain_auto_mode", "classifiers"];
+  /** What both models need to read of the conversation. Undefined if neither says. */
+  readonly view: Partial<MonitorView> | undefined;
+  readonly #first: CascadeStage;
+  readonly #second: CascadeStage;
+  readonly #escalate: readonly [number, number];
+
+  constructor(options: CascadeDecisionModelOptions) {
+    const { first, second, escalate = [0.1, 1] } = checkOptions(schema, options);
+    super({ model: `${nameOf(first)} > ${nameOf(second)}` });
+    this.view = unionOfViews(viewOf(first), viewOf(second));
+    this.#first = first;
+    this.#second = second;
+    this.#escalate = escalate;
+  }
+
+  get _provider(): string {
+    return "langchain_auto_mode";
+  }
+
+  async _classify(
+    state: State,
+    questions: Record<string, Question>,
+    config?: Partial<RunnableConfig>,
+  ): Promise<ClassifierResponse> {
+    const first = await askStage(this.#first, { state, questions }, config);
+    const open = this.#openQuestions(questions, first);
+    const second =
+      Object.keys(open).length === 0
+        ? undefined
+        : await askStage(this.#second, { state, questions: open }, config);
+    const outcomes = new Map<string, Outcome>();
+    for (const id of Object.keys(questions)) {
+      const stage = second !== undefined && Object.hasOwn(open, id) ? second : first;
+      const answer = stage.answers.get(id);
+      if (answer !== undefined) outcomes.set(id, { answer: { ...answer, decidedBy: stage.model } });
+      else if (second?.failure !== undefined) outcomes.set(id, failed(second.failure));
+    }
+    const stages = second === undefined ? [first] : [first, second];
+    return settle(questions, {
+      model: deciders(stages, outcomes),
+      outcomes,
+      usage: sumOfUsage(stages),
+      requestId: stages.at(-1)!.requestId,
+      failure: second?.failure,
+    });
+  }
+
+  /** The questions that the first model does not settle. */
+  #openQuestions(questions: Record<string, Question>, { answers }: Stage): Record<string, Question> {
+    const [low, high] = this.#escalate;
+    const isOpen = (id: string) => {
+      const answer = answers.get(id);
+      if (answer === undefined) return true;
+      return answer.type === "noul" && answer.noul >= low && answer.noul <= high;
+    };
+    const doubt = Object.entries(questions).some(([id, { type }]) => type === "noul" && isOpen(id));
+    return Object.fromEntries(
+      Object.entries(questions).filter(([id, { type }]) => isOpen(id) || (doubt && type !== "noul")),
+    );
+  }
+}
+
+function failed({ reason }: ClassificationError): Outcome {
+  return { reason, problem: "the second model failed" };
+}
+
+/** The models whose answers stand. */
+function deciders(stages: readonly Stage[], outcomes: ReadonlyMap<string, Outcome>): string {
+  const named = new Set(
+    [...outcomes.values()].map((outcome) => ("answer" in outcome ? outcome.answer.decidedBy : undefined)),
+  );
+  return stages
+    .map(({ model }) => model)
+    .filter((model, index, all) => named.has(model) && all.indexOf(model) === index)
+    .join(" > ");
+}
+
+function sumOfUsage(stages: readonly Stage[]): UsageMetadata | undefined {
+  const reported = stages.flatMap(({ usage }) => usage ?? []);
+  if (reported.length === 0) return undefined;
+  return {
+    input_tokens: reported.reduce((sum, usage) => sum + usage.input_tokens, 0),
+    output_tokens: reported.reduce((sum, usage) => sum + usage.output_tokens, 0),
+    total_tokens: reported.reduce((sum, usage) => sum + usage.total_tokens, 0),
+  };
+}

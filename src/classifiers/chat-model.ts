@@ -1,0 +1,149 @@
+import type { BaseLanguageModelInput } from "@langchain/core/language_models/base";
+import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import type { BaseMessage } from "@langchain/core/messages";
+import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
+import { getEnvironmentVariable } from "@langchain/core/utils/env";
+import { ConfigurationError } from "../errors.js";
+import { loadOptional } from "./optional-package.js";
+
+/** A chat model, or one with settings bound to it by `withConfig`. */
+export type ChatModel = BaseChatModel | Runnable<BaseLanguageModelInput, BaseMessage>;
+
+/** What this package uses of a chat model. */
+export interface AskableModel {
+  invoke(input: BaseMessage[], config?: Partial<RunnableConfig> & { maxRetries?: number }): Promise<unknown>;
+  withStructuredOutput?(
+    schema: Record<string, unknown>,
+    config: { name: string; includeRaw: true },
+  ): AskableModel;
+}
+
+/**
+ * Makes the model that a name as `anthropic:claude-haiku-4-5` stands for.
+ *
+ * @throws {ConfigurationError} if there is no such provider, or its package or key is missing.
+ */
+export async function namedModel(name: string, maxTokens: number): Promise<AskableModel> {
+  const { initChatModel } = await loadOptional("langchain", () => import("langchain/chat_models/universal"));
+  try {
+    // Providers name the limit differently and ignore what they do not know.
+    const limits = { maxTokens, maxOutputTokens: maxTokens, numPredict: maxTokens };
+    return await innermost(await initChatModel(name, limits));
+  } catch (error) {
+    throw new ConfigurationError("model", "names a chat model that could not be made; the cause says why", {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Prepares a model given as an object.
+ *
+ * @throws {ConfigurationError} if tools are bound to it, or it takes no token limit.
+ */
+export function givenModel(model: AskableModel, maxTokens: number | undefined): () => Promise<AskableModel> {
+  refuseBoundTools(model);
+  if (isWrapper(model)) {
+    return async () => {
+      const inner = await innermost(model);
+      return maxTokens === undefined ? inner : withTokenLimit(inner, maxTokens);
+    };
+  }
+  const ready = maxTokens === undefined ? model : withTokenLimit(model, maxTokens);
+  return async () => ready;
+}
+
+// What `initChatModel` gives is a wrapper with this method.
+const INNER = "_getModelInstance";
+
+interface Wrapper {
+  [INNER](): Promise<AskableModel>;
+}
+
+function isWrapper(model: object): model is Wrapper {
+  return typeof (model as Partial<Wrapper>)[INNER] === "function";
+}
+
+/**
+ * The model itself instead of the wrapper, which keys a cache by each call's config and so would make
+ * a new model, and its connection, for each request.
+ */
+async function innermost(model: AskableModel): Promise<AskableModel> {
+  return isWrapper(model) ? model[INNER]() : model;
+}
+
+const LIMIT_FIELDS = ["maxTokens", "maxOutputTokens", "numPredict"];
+
+/**
+ * The same model with a token limit of its own. LangChain has no such setting for one call, and the
+ * model may be the agent's, so it is left as it is: the result only stands before it.
+ *
+ * @throws {ConfigurationError} if the model has no such setting.
+ */
+function withTokenLimit(model: AskableModel, maxTokens: number): AskableModel {
+  const fields = LIMIT_FIELDS.filter((name) => name in model);
+  if (fields.length === 0) {
+    throw new ConfigurationError(
+      "maxTokens",
+      "cannot be set for this model; set the limit on the model itself",
+    );
+  }
+  const limited: Record<string, PropertyDescriptor> = {};
+  for (const name of fields) limited[name] = { value: maxTokens, writable: true, configurable: true };
+  // ChatOpenAI hands its requests to one of several models inside.
+  for (const [name, inner] of Object.entries(model)) {
+    if (!isChatModel(inner) || !LIMIT_FIELDS.some((field) => field in inner)) continue;
+    limited[name] = { value: withTokenLimit(inner, maxTokens), writable: true, configurable: true };
+  }
+  return Object.create(model, limited) as AskableModel;
+}
+
+function isChatModel(value: unknown): value is AskableModel {
+  return typeof value === "object" && value !== null && "_modelType" in value && "invoke" in value;
+}
+
+/**
+ * Refuses a model that might call a tool instead of answering.
+ *
+ * @throws {ConfigurationError} if tools are bound to it.
+ */
+function refuseBoundTools(model: object): void {
+  for (const candidate of boundModels(model)) {
+    const { config, kwargs } = candidate as { config?: { tools?: unknown }; kwargs?: { tools?: unknown } };
+    for (const tools of [config?.tools, kwargs?.tools]) {
+      if (!Array.isArray(tools) || tools.length === 0) continue;
+      throw new ConfigurationError("model", "has tools bound to it; expected is the model without them");
+    }
+  }
+}
+
+/** The name of a model for records. */
+export function chatModelName(model: object): string {
+  for (const candidate of boundModels(model)) {
+    const { model: name, modelName } = candidate as { model?: unknown; modelName?: unknown };
+    if (typeof name === "string" && name !== "") return name;
+    if (typeof modelName === "string" && modelName !== "") return modelName;
+  }
+  return "chat model";
+}
+
+/** A model's own keys, for hiding them where an error repeats them. */
+export function keysOf(model: object): string[] {
+  return [...boundModels(model)]
+    .flatMap((candidate) => {
+      const { lc_secrets: secrets } = candidate as { lc_secrets?: Record<string, string> };
+      return Object.entries(secrets ?? {}).flatMap(([field, variable]) => [
+        (candidate as Record<string, unknown>)[field],
+        getEnvironmentVariable(variable),
+      ]);
+    })
+    .filter((key) => typeof key === "string");
+}
+
+function* boundModels(model: object): Generator<object> {
+  let current: unknown = model;
+  while (typeof current === "object" && current !== null) {
+    yield current;
+    current = (current as { bound?: unknown }).bound;
+  }
+}
