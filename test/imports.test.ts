@@ -1,8 +1,15 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type Graph, readGraph, relativeImports, sourceFiles, violations } from "./imports/graph.js";
-import { entryPoints, layers } from "./imports/layers.js";
+import {
+  type Graph,
+  readGraph,
+  relativeImports,
+  runtimePackages,
+  sourceFiles,
+  violations,
+} from "./imports/graph.js";
+import { entryPoints, layers, SHARED_BY_ALL_SHELLS } from "./imports/layers.js";
 
 const src = fileURLToPath(new URL("../src", import.meta.url));
 const rules = { layers, entryPoints };
@@ -14,6 +21,20 @@ describe("the source", () => {
     const graph = readGraph(src);
     expect(graph).toHaveProperty("errors");
     expect(violations(graph, rules)).toEqual([]);
+  });
+
+  test("the decision sequence runs without the agent library, so that every shell can use it", () => {
+    const depth = layers.findIndex((names) => names.includes(SHARED_BY_ALL_SHELLS)) + 1;
+    const shared = sourceFiles(src).filter(
+      (file) =>
+        violations({ [file.replace(/\.ts$/, "")]: [] }, { layers: layers.slice(0, depth), entryPoints: {} })
+          .length === 0,
+    );
+    expect(shared).toContain("errors.ts");
+    const needing = shared.filter((file) =>
+      runtimePackages(readFileSync(`${src}/${file}`, "utf8")).includes("langchain"),
+    );
+    expect(needing).toEqual([]);
   });
 
   test(`no file is longer than ${MOST_LINES} lines`, () => {
@@ -78,6 +99,20 @@ describe("the import check", () => {
     ["an import of nothing", { verdict: ["gone"] }, "verdict imports gone, which is not there"],
   ])("rejects %s", (_, graph, complaint) => {
     expect(violations(graph, rules)).toEqual([complaint]);
+  });
+
+  test("tells what is imported for types alone from what is needed to run", () => {
+    const code = `
+      import type { A } from "a";
+      import { type B } from "b";
+      export type { C } from "c";
+      type D = import("d").D;
+      import { type E, e } from "e";
+      import "f";
+      export * from "g";
+      const h = await import("h");
+    `;
+    expect(runtimePackages(code).toSorted()).toEqual(["e", "f", "g", "h"]);
   });
 
   test("sees every form of import, and none in comments and texts", () => {

@@ -33,15 +33,42 @@ export function sourceFiles(folder: string): string[] {
 
 /** The relative specifiers that a module names, in any form: static, type, re-export, `import()`. */
 export function relativeImports(code: string): string[] {
+  return imports(code).filter((specifier) => specifier.startsWith("."));
+}
+
+/** The packages that a module needs when it runs: what it imports for types alone is left out. */
+export function runtimePackages(code: string): string[] {
+  return imports(code, { types: false }).filter((specifier) => !specifier.startsWith("."));
+}
+
+function imports(code: string, { types } = { types: true }): string[] {
   const found = new Set<string>();
   const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
     const { source } = node as { source?: { value?: unknown } | null };
-    if (typeof source?.value === "string" && source.value.startsWith(".")) found.add(source.value);
+    const counts = types || !isForTypes(node);
+    if (typeof source?.value === "string" && counts) found.add(source.value);
     for (const child of Object.values(node)) visit(child);
   };
   visit(parseAst(code, { lang: "ts" }).body);
   return [...found];
+}
+
+function isForTypes(node: object): boolean {
+  const {
+    type,
+    importKind,
+    exportKind,
+    specifiers = [],
+  } = node as {
+    type?: string;
+    importKind?: string;
+    exportKind?: string;
+    specifiers?: { importKind?: string; exportKind?: string }[];
+  };
+  if (type === "TSImportType" || importKind === "type" || exportKind === "type") return true;
+  const named = specifiers.length > 0;
+  return named && specifiers.every((each) => (each.importKind ?? each.exportKind) === "type");
 }
 
 /** Every way in which a graph breaks the rules, as sentences. Empty when it keeps them. */

@@ -8,10 +8,16 @@ export const layers: readonly (readonly string[])[] = [
   ["question", "feedback", "verdict", "decision-record"],
   ["judge", "plan-step", "limits/*"],
   ["options", "policy"],
-  ["guard", "tool-start", "guarded-tool"],
+  ["guard", "human/*"],
+  ["auto-mode-state", "updates", "run-input", "tool-names", "tool-start", "guarded-tool", "model-node"],
+  ["agent-step"],
+  ["run-call", "delivery", "asking"],
   ["middleware"],
   ["index"],
 ];
+
+/** The layers up to here know no agent and none of its hooks, so that every shell can use them. */
+export const SHARED_BY_ALL_SHELLS = "guard";
 
 /**
  * Folders that are entry points of their own. They may use every layer; no layer uses them, and
