@@ -125,3 +125,41 @@ export class ClassificationError extends AutoModeError {
     return findMarked(error, "AUTO_MODE_CLASSIFICATION") as ClassificationError | undefined;
   }
 }
+
+/**
+ * A limit was reached and `throwOnLimit()` is the fallback. Thrown from the model node, so that the
+ * thread can go on with new input.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await agent.invoke(input, config);
+ * } catch (error) {
+ *   const reached = AutoModeLimitError.find(error);
+ *   if (reached) console.error(reached.limit, reached.counters);
+ * }
+ * ```
+ */
+export class AutoModeLimitError extends AutoModeError {
+  override readonly name = "AutoModeLimitError";
+  readonly code = "AUTO_MODE_LIMIT";
+  readonly [MARK] = "AUTO_MODE_LIMIT";
+  readonly limit: LimitName;
+  readonly counters: Counters;
+
+  constructor(limit: LimitName, counters: Counters) {
+    super(`Auto mode reached the limit ${limit}.`);
+    this.limit = limit;
+    this.counters = counters;
+  }
+
+  /** Whether this error is one, also inside the host's own wrapping. */
+  static isInstance(error: unknown): boolean {
+    return AutoModeLimitError.find(error) !== undefined;
+  }
+
+  /** The error itself, taken out of the host's wrapping. */
+  static find(error: unknown): AutoModeLimitError | undefined {
+    return findMarked(error, "AUTO_MODE_LIMIT") as AutoModeLimitError | undefined;
+  }
+}

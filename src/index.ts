@@ -1,4 +1,35 @@
+export { autoModeMiddleware } from "./middleware.js";
+export type {
+  AutoModeOptions,
+  Environment,
+  GuardedTool,
+  Precheck,
+  PrecheckAnswer,
+  PrecheckCall,
+  PrecheckContext,
+} from "./options.js";
+export type { Classifier } from "./judge.js";
+export type { Limits } from "./limits/counters.js";
 export {
+  type AllowedDecision,
+  type AskFallback,
+  askHuman,
+  type AskHumanOptions,
+  type DeferFallback,
+  deferToTrustedModel,
+  type DeferToTrustedModelOptions,
+  type Fallback,
+  type HaltFallback,
+  haltRun,
+  type HaltRunOptions,
+  type ThrowFallback,
+  throwOnLimit,
+} from "./limits/fallbacks.js";
+export { type AutoModeState, autoModeState } from "./auto-mode-state.js";
+export type { DecidedBy, DecisionRecord, Executed, Mode, Outcome } from "./decision-record.js";
+export type { RiskKind } from "./question.js";
+export {
+  AutoModeLimitError,
   ClassificationError,
   type ClassificationErrorOptions,
   ConfigurationError,
@@ -6,3 +37,16 @@ export {
   type LimitName,
   type UnavailableReason,
 } from "./errors.js";
+export type {
+  CallEntry,
+  Channel,
+  Entry,
+  NoteEntry,
+  NoUserMessageEntry,
+  OmittedEntry,
+  ResultEntry,
+  TextEntry,
+} from "./transcript/channels.js";
+export { DEFAULT_VIEW, type MonitorView } from "./transcript/view.js";
+export { renderTranscript } from "./transcript/render.js";
+export { viewTranscript } from "./transcript/view-transcript.js";

@@ -1,4 +1,5 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { ConfigurationError } from "../errors.js";
 
 /** What a person may decide about a waiting call. */
 export type AllowedDecision = "approve" | "edit" | "reject";
@@ -36,16 +37,141 @@ export interface HaltRunOptions {
   message?: string;
 }
 
+/** Options of {@link askHuman}. */
+export interface AskHumanOptions {
+  /** What a person may decide. Default: all of `approve`, `edit` and `reject`. */
+  allowedDecisions?: readonly AllowedDecision[];
+  /** Text that is shown with each waiting call. Default: a sentence that says why it waits. */
+  description?: string;
+}
+
+/** Options of {@link deferToTrustedModel}. */
+export interface DeferToTrustedModelOptions {
+  /** A chat model without bound tools, or its name as `initChatModel` takes it (`provider:name`). */
+  model: BaseChatModel | string;
+}
+
+const DECISIONS: readonly AllowedDecision[] = ["approve", "edit", "reject"];
+const type = (value: unknown): string =>
+  Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
+
+/** One table for all options of this file: what each must be. */
+function checkOptions(
+  maker: string,
+  options: unknown,
+  fields: Readonly<
+    Record<string, { test: (value: unknown) => boolean; expected: string; required?: boolean }>
+  >,
+): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new ConfigurationError(maker, `is ${type(options)}; expected an object of options`);
+  for (const key of Object.keys(options))
+    if (!Object.hasOwn(fields, key))
+      throw new ConfigurationError(`${maker}.${key}`, "is not an option; check its spelling");
+  for (const [key, { test, expected, required }] of Object.entries(fields)) {
+    const value = (options as Record<string, unknown>)[key];
+    if (value === undefined && !required) continue;
+    if (!test(value))
+      throw new ConfigurationError(`${maker}.${key}`, `is ${type(value)}; expected ${expected}`);
+  }
+}
+
+const isText = (value: unknown): boolean => typeof value === "string" && value.trim() !== "";
+const TEXT = "a text that is not empty";
+
 /**
  * Ends the run when a limit is reached: no further model call in this turn. The closing AIMessage
  * holds `lc_source: "auto_mode"` and `auto_mode: { limit, counters }` in its `additional_kwargs`. A
  * new user message starts afresh. With `responseFormat` there is no structured response then.
  *
+ * @throws ConfigurationError for a wrong option.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: haltRun({ message: "Stopped by policy." }) });
  * ```
  */
 export function haltRun(options: HaltRunOptions = {}): HaltFallback {
+  checkOptions("haltRun", options, { message: { test: isText, expected: TEXT } });
   return { kind: "halt", ...(options.message === undefined ? {} : { message: options.message }) };
+}
+
+/**
+ * Asks a person when a limit is reached: the call that reaches it, and every further one that would be
+ * blocked in this turn, waits. One interrupt holds all waiting calls of a step, in the shapes of
+ * LangChain's human-in-the-loop middleware. Needs a checkpointer.
+ *
+ * @throws ConfigurationError for a wrong option, and at the first ask without a checkpointer.
+ * @example
+ * ```ts
+ * autoModeMiddleware({ tools, classifier, whenLimitReached: askHuman({ allowedDecisions: ["approve", "reject"] }) });
+ * // later: agent.invoke(new Command({ resume: { decisions: [{ type: "approve" }] } }), config);
+ * ```
+ */
+export function askHuman(options: AskHumanOptions = {}): AskFallback {
+  checkOptions("askHuman", options, {
+    allowedDecisions: {
+      test: (value) =>
+        Array.isArray(value) &&
+        value.length > 0 &&
+        value.every((item) => DECISIONS.includes(item as AllowedDecision)),
+      expected: 'a list, not empty, of "approve", "edit" and "reject"',
+    },
+    description: { test: isText, expected: TEXT },
+  });
+  return {
+    kind: "ask",
+    allowedDecisions: [...new Set(options.allowedDecisions ?? DECISIONS)],
+    ...(options.description === undefined ? {} : { description: options.description }),
+  };
+}
+
+function hasBoundTools(model: object): boolean {
+  const { kwargs, config, tools, bound } = model as Record<string, { tools?: unknown } | undefined>;
+  const holds = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
+  if (holds(kwargs?.tools) || holds(config?.tools) || holds(tools)) return true;
+  return typeof bound === "object" && bound !== null && hasBoundTools(bound);
+}
+
+/**
+ * Lets a trusted model write the next step when a limit is reached. It is told which tools were blocked,
+ * without content. Its guarded calls are judged; if one of them is not allowed, the run halts.
+ *
+ * @throws ConfigurationError for a missing model or one with bound tools.
+ * @example
+ * ```ts
+ * autoModeMiddleware({ tools, classifier, whenLimitReached: deferToTrustedModel({ model: "anthropic:claude-opus-4-5" }) });
+ * ```
+ */
+export function deferToTrustedModel(options: DeferToTrustedModelOptions): DeferFallback {
+  checkOptions("deferToTrustedModel", options, {
+    model: {
+      test: (value) =>
+        isText(value) ||
+        (typeof value === "object" &&
+          value !== null &&
+          "invoke" in value &&
+          typeof value.invoke === "function"),
+      expected: 'a chat model, or its name as "provider:name"',
+      required: true,
+    },
+  });
+  if (typeof options.model === "object" && hasBoundTools(options.model))
+    throw new ConfigurationError(
+      "deferToTrustedModel.model",
+      "has bound tools; expected a chat model without, since the agent binds its own",
+    );
+  return { kind: "defer", model: options.model };
+}
+
+/**
+ * Throws {@link AutoModeLimitError} when a limit is reached, from the model node: nothing dangles in the
+ * checkpoint, and new input lets the thread go on.
+ *
+ * @example
+ * ```ts
+ * autoModeMiddleware({ tools, classifier, whenLimitReached: throwOnLimit() });
+ * ```
+ */
+export function throwOnLimit(): ThrowFallback {
+  return { kind: "throw" };
 }

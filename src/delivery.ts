@@ -1,0 +1,26 @@
+import type { Request } from "./agent-step.js";
+import type { DecisionRecord } from "./decision-record.js";
+import type { Policy } from "./policy.js";
+
+type Deliver = (record: DecisionRecord, request: Pick<Request, "runtime">) => void;
+
+/** Hands records out. A listener that fails changes no verdict and leaks nothing. */
+export function createDelivery(policy: Policy): Deliver {
+  const warn = (): void => {
+    console.warn(`${policy.label}: onDecision failed; the decision stands.`);
+  };
+  return (record, { runtime }) => {
+    try {
+      runtime?.writer?.({ type: "auto_mode_decision", ...record });
+    } catch {
+      // A closed stream is no reason to change a decision.
+    }
+    if (!policy.onDecision) return;
+    try {
+      const returned = policy.onDecision(record) as unknown;
+      if (returned instanceof Promise) returned.catch(warn);
+    } catch {
+      warn();
+    }
+  };
+}

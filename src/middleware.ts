@@ -1,0 +1,140 @@
+import type { AIMessage, BaseMessage } from "@langchain/core/messages";
+import { Command, ReducedValue, StateSchema } from "@langchain/langgraph";
+import { type AgentMiddleware, createMiddleware } from "langchain";
+import { z } from "zod";
+import { type AgentStep, type Request, createSteps, ruleFor } from "./agent-step.js";
+import { createDelivery } from "./delivery.js";
+import { createAsking } from "./asking.js";
+import { INITIAL, type ThreadState, reduceState } from "./limits/state.js";
+import { atModelNode, createModelLoader, writeTrusted } from "./model-node.js";
+import type { AutoModeOptions } from "./options.js";
+import { type Policy, resolvePolicy } from "./policy.js";
+import { type CallHost, CallRunner } from "./run-call.js";
+import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./run-input.js";
+import { createStartGates } from "./tool-start.js";
+import { createToolNameCheck } from "./tool-names.js";
+import { addUpdates, markWrittenMessages, stripKeys } from "./updates.js";
+
+type State = Record<string, unknown> & { messages: BaseMessage[] };
+
+function createStateSchema(policy: Policy, keys: { thread: string; input: string }) {
+  // Plain values and operations both arrive here, and both are checked by the reducers.
+  const anything = z.custom<unknown>(() => true);
+  return new StateSchema({
+    [keys.thread]: new ReducedValue(
+      z.custom<ThreadState>(() => true).default(() => INITIAL),
+      {
+        inputSchema: anything,
+        reducer: (state: ThreadState, update: unknown) => reduceState(state, update, policy.limits),
+      },
+    ),
+    [keys.input]: new ReducedValue(
+      z.custom<RunInputState>(() => true).default(() => NO_INPUT),
+      { inputSchema: anything, reducer: reduceRunInput },
+    ),
+  });
+}
+
+/**
+ * Judges configured tool calls right before they run. A decision model is asked how risky or
+ * unauthorised each call is; a risky call does not run, and the agent gets an error ToolMessage with
+ * feedback. Counters in the agent's state drive limits and a fallback.
+ *
+ * @throws ConfigurationError for a wrong option, named in its message.
+ * @example
+ * ```ts
+ * const agent = createAgent({
+ *   model,
+ *   tools: [readFile, deleteFile],
+ *   middleware: [
+ *     autoModeMiddleware({
+ *       tools: [deleteFile],
+ *       criteria: { true: "It removes something.", false: "It only looks." },
+ *       classifier,
+ *     }),
+ *   ],
+ * });
+ * ```
+ */
+export function autoModeMiddleware(
+  options: AutoModeOptions,
+): AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []> {
+  const policy = resolvePolicy(options);
+  const keys = { thread: `_${policy.label}`, input: `_${policy.label}_input` };
+  const privateKeys: ReadonlySet<string> = new Set(Object.values(keys));
+  const toolsOf = new WeakMap<object, readonly unknown[]>();
+  const failures = new WeakMap<object, unknown>();
+  const stepOf = createSteps(policy, keys, toolsOf);
+  const checkToolNames = createToolNameCheck(policy);
+  const loadTrusted = policy.fallback.kind === "defer" ? createModelLoader(policy.fallback) : undefined;
+  const deliver = createDelivery(policy);
+  const host: CallHost = {
+    policy,
+    attachGate: createStartGates(),
+    deliver,
+    keepFailure: (step: AgentStep, error: unknown) => {
+      if (step.message) failures.set(step.message, error);
+    },
+  };
+  const threadOf = (state: object): ThreadState =>
+    ((state as Record<string, unknown>)[keys.thread] as ThreadState | undefined) ?? INITIAL;
+  const asking = createAsking(policy, keys, deliver);
+
+  const middleware = createMiddleware({
+    name: policy.label,
+    stateSchema: createStateSchema(policy, keys),
+
+    // Runs once for new input, never for a resume: this is where a turn begins.
+    beforeAgent: (given) => {
+      const state = given as unknown as State;
+      const input = (state[keys.input] as RunInputState | undefined) ?? NO_INPUT;
+      return {
+        [keys.thread]: { op: "turn", turn: globalThis.crypto.randomUUID() },
+        [keys.input]: noteInput(state.messages, input, policy.view.maxChars),
+        ...asking.answerOvertaken(state.messages, threadOf(state)),
+      } as never;
+    },
+
+    ...(asking.beforeModel ? { beforeModel: asking.beforeModel as never } : {}),
+
+    wrapModelCall: async (request, handler) => {
+      checkToolNames(request.tools);
+      const thread = threadOf(request.state);
+      const proposal = request.messages.findLast((message) => message.getType() === "ai");
+      const action = atModelNode(policy, thread, proposal && failures.get(proposal));
+      if (action?.kind === "halt") return action.message;
+      if (action?.kind === "defer" && loadTrusted)
+        return writeTrusted(
+          policy,
+          thread,
+          keys.thread,
+          await loadTrusted(),
+          request as never,
+          handler as never,
+        );
+      const response = await handler(request);
+      toolsOf.set(response, request.tools);
+      return response;
+    },
+
+    wrapToolCall: async (given, handler) => {
+      const request = given as unknown as Request;
+      const run = handler as never;
+      const step = stepOf(request);
+      const runner = new CallRunner(host, step, request);
+      if (asking.isOver(request, step)) return new Command({ update: {} });
+      const guarded = ruleFor(policy, request) !== undefined || step.isApproved(request);
+      const { result, operation } = guarded ? await runner.runGuarded(run) : await runner.runUnlisted(run);
+      const updates = new Map<string, unknown>();
+      if (operation) updates.set(keys.thread, operation);
+      if (!result) return new Command({ update: Object.fromEntries(updates) });
+      const marked = markWrittenMessages(stripKeys(result, privateKeys), request.toolCall.name);
+      if (marked.written.length > 0) updates.set(keys.input, { op: "written", messages: marked.written });
+      return addUpdates(await asking.keepAsking(marked.result, request, step), updates);
+    },
+  });
+  // The private channels are nobody's business: the agent's own state type stays as it is.
+  return middleware as unknown as AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
+}
+
+export type { AIMessage };

@@ -1,0 +1,130 @@
+import type { BaseMessage } from "@langchain/core/messages";
+import { cutStart } from "./transcript/cut.js";
+import { langchainSource } from "./transcript/from-langchain.js";
+import type { WrittenMessage } from "./updates.js";
+
+/** Words of the user that are kept in case the message itself is summarised away. */
+export interface KeptWords {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Who wrote the human messages of a thread. Kept in a private channel of its own, which changes once a turn. */
+export interface RunInputState {
+  /** Whether the thread was seen before. */
+  readonly seen: boolean;
+  /** Ids of the human messages that came in as a run's input. */
+  readonly ids: readonly string[];
+  /** The user's words, within the view's budget. */
+  readonly words: readonly KeptWords[];
+  /** Human messages that a tool wrote. */
+  readonly written: readonly WrittenMessage[];
+}
+
+/** An update that only this package writes. */
+export type RunInputOperation =
+  | { readonly op: "input"; readonly ids: readonly string[]; readonly words: readonly KeptWords[] }
+  | { readonly op: "written"; readonly messages: readonly WrittenMessage[] };
+
+/** Where a thread begins. Frozen, since the host hands one default to every thread. */
+export const NO_INPUT: RunInputState = Object.freeze({ seen: false, ids: [], words: [], written: [] });
+
+// Enough for the window that a classifier reads; older ones can no longer pose as new input.
+const MAX_WRITTEN = 200;
+
+const isHuman = (message: BaseMessage): boolean => message.getType() === "human";
+const isTagged = (message: BaseMessage): boolean =>
+  [message.additional_kwargs, message.response_metadata].some(
+    (fields) => (fields as { lc_source?: unknown } | undefined)?.lc_source !== undefined,
+  );
+
+/** The reducer of the private channel. Plain values are ignored, as the host feeds state back. */
+export function reduceRunInput(state: RunInputState, update: unknown): RunInputState {
+  if (typeof update !== "object" || update === null || !("op" in update)) return state;
+  const operation = update as RunInputOperation;
+  if (operation.op === "input") {
+    const ids = new Set([...state.ids, ...operation.ids]);
+    return { ...state, seen: true, ids: [...ids], words: operation.words };
+  }
+  const written = new Map(state.written.map((message) => [message.id, message]));
+  for (const message of operation.messages) written.set(message.id, message);
+  // A message that a tool edited under its id is no longer the user's.
+  const edited = new Set(operation.messages.map(({ id }) => id));
+  return {
+    ...state,
+    ids: state.ids.filter((id) => !edited.has(id)),
+    words: state.words.filter(({ id }) => !edited.has(id)),
+    written: [...written.values()].slice(-MAX_WRITTEN),
+  };
+}
+
+/** The messages that a run brought in: all when the thread is first seen, later those at its end. */
+function newInput(messages: readonly BaseMessage[], state: RunInputState): BaseMessage[] {
+  const known = new Set([...state.ids, ...state.written.map(({ id }) => id)]);
+  let start = messages.length;
+  while (start > 0) {
+    const message = messages[start - 1] as BaseMessage;
+    // What stands before the last message of an earlier run came in, or was written, back then.
+    if (state.seen && (!isHuman(message) || known.has(message.id ?? ""))) break;
+    start -= 1;
+  }
+  return messages
+    .slice(start)
+    .filter((message) => isHuman(message) && !isTagged(message) && !known.has(message.id ?? ""));
+}
+
+function wordsOf(message: BaseMessage): string {
+  const entries = langchainSource([message], { delegationTools: [], isUser: () => true }).entriesAt(0);
+  return entries.map((entry) => ("text" in entry ? entry.text : "")).join("\n");
+}
+
+/** Keeps what the view could show anyway: the opening words within half the budget, then the newest. */
+function keepWords(words: readonly KeptWords[], maxChars: number): KeptWords[] {
+  const [first, ...rest] = words;
+  if (!first) return [];
+  const opening = { id: first.id, text: cutStart(first.text, Math.floor(maxChars / 2)) };
+  let room = maxChars - opening.text.length;
+  const newest: KeptWords[] = [];
+  for (const word of rest.toReversed()) {
+    room -= word.text.length;
+    if (room < 0) break;
+    newest.push(word);
+  }
+  return [opening, ...newest.toReversed()];
+}
+
+/** Notes what a run brought in, when it starts. */
+export function noteInput(
+  messages: readonly BaseMessage[],
+  state: RunInputState,
+  maxChars: number,
+): RunInputOperation {
+  const fresh = newInput(messages, state).flatMap((message) =>
+    message.id === undefined ? [] : [{ id: message.id, text: wordsOf(message) }],
+  );
+  return {
+    op: "input",
+    ids: fresh.map(({ id }) => id),
+    words: keepWords([...state.words, ...fresh], maxChars),
+  };
+}
+
+/** Tells the user's messages from others, and finds the words whose messages are gone. */
+export function readRunInput(
+  messages: readonly BaseMessage[],
+  state: RunInputState,
+): {
+  isUser: (message: BaseMessage) => boolean;
+  noteSource: (message: BaseMessage) => string | undefined;
+  earlierWords: string[];
+} {
+  const ids = new Set(state.ids);
+  const sources = new Map(state.written.map(({ id, source }) => [id, source]));
+  const missing = new Map(state.words.map(({ id, text }) => [id, text]));
+  if (missing.size > 0) for (const message of messages) missing.delete(message.id ?? "");
+  return {
+    isUser: (message) => message.id !== undefined && ids.has(message.id),
+    noteSource: (message) => sources.get(message.id ?? ""),
+    earlierWords: [...missing.values()],
+  };
+}

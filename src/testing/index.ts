@@ -1,0 +1,7 @@
+export {
+  FakeDecisionModel,
+  type FakeDecisionModelOptions,
+  fakeDecisionModel,
+  type JudgedCall,
+  type RecordedRequest,
+} from "./fake-decision-model.js";

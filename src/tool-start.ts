@@ -1,0 +1,97 @@
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { CallbackManager } from "@langchain/core/callbacks/manager";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
+
+/** A tool that is about to run, as the host announces it. */
+export interface ToolStart {
+  /** The tool's own name; missing for a tool that is written as a class. */
+  readonly name: string | undefined;
+  /** The class of the tool, for one without a name. */
+  readonly className: string | undefined;
+  /** Its raw arguments, before its schema touches them. `undefined` if they are no JSON. */
+  readonly args: unknown;
+}
+
+/** Looks at a start. What it throws keeps the tool from running. */
+export type StartGate = (start: ToolStart) => Promise<void>;
+
+type Serialized = { id?: unknown };
+
+function parse(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Sees every tool start of one tool node. The host hands its running config to the tool whatever an
+ * inner middleware did to the tool object, and awaits handlers that ask for it.
+ */
+class StartWatch extends BaseCallbackHandler {
+  name = "auto_mode_tool_start";
+  override raiseError = true;
+  override awaitHandlers = true;
+  override ignoreLLM = true;
+  override ignoreChain = true;
+  override ignoreRetriever = true;
+  override ignoreCustomEvent = true;
+  readonly #gates = new Map<string | undefined, StartGate>();
+  // A call whose id was changed on the way has no gate of its own; any gate of the node can judge it.
+  #anyGate: StartGate | undefined;
+
+  set(id: string | undefined, gate: StartGate): void {
+    this.#gates.set(id, gate);
+    this.#anyGate = gate;
+  }
+
+  override async handleToolStart(
+    tool: Serialized,
+    input: string,
+    _runId: string,
+    _parentRunId?: string,
+    _tags?: string[],
+    _metadata?: Record<string, unknown>,
+    runName?: string,
+    toolCallId?: string,
+  ): Promise<void> {
+    const gate = this.#gates.get(toolCallId) ?? this.#anyGate;
+    const id = Array.isArray(tool.id) ? (tool.id.at(-1) as unknown) : undefined;
+    await gate?.({
+      name: runName,
+      className: typeof id === "string" ? id : undefined,
+      args: parse(input),
+    });
+  }
+}
+
+// One per running config and middleware: in a node that runs several calls they share the config.
+type Watches = WeakMap<object, StartWatch>;
+
+/**
+ * Attaches gates to the running config of the tool node. Needs AsyncLocalStorage; where there is none,
+ * as in a browser build, nothing is attached and only the proxied tool judges changed calls.
+ */
+export function createStartGates(): (id: string | undefined, gate: StartGate) => boolean {
+  const watches: Watches = new WeakMap();
+  return (id, gate) => {
+    const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
+    if (!config) return false;
+    let watch = watches.get(config);
+    if (!watch) {
+      watch = new StartWatch();
+      watches.set(config, watch);
+      // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
+      // turn is the tool's own business.
+      const manager = CallbackManager.configure(config.callbacks)?.copy() ?? new CallbackManager();
+      manager.addHandler(watch, false);
+      config.callbacks = manager;
+      // The node's own name would hide the name of the tool that starts.
+      if (config.runName === "tools") delete config.runName;
+    }
+    watch.set(id, gate);
+    return true;
+  };
+}
