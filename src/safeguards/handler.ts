@@ -1,0 +1,112 @@
+import { endpointOf, readBody } from "./client-request.js";
+import { createConversation } from "./conversation.js";
+import { environmentOf } from "./environment.js";
+import { mediaType, requestHeaders } from "./headers.js";
+import { createReplyJudge, type Exchange } from "./judge-reply.js";
+import { resolveOptions, type SafeguardsOptions } from "./options.js";
+import { notify } from "./record.js";
+import { addVerdicts } from "./streamed-verdicts.js";
+import { streamOf, type UpstreamReply } from "./upstream.js";
+import { addVerdictsToMessage } from "./whole-verdicts.js";
+
+/** A web-standard request handler. */
+export type SafeguardsHandler = (request: Request) => Promise<Response>;
+
+/**
+ * Builds a gateway in front of an Anthropic-compatible upstream. It answers the `safeguards` that
+ * Claude Code's auto mode sends, for models whose service does not: a classifier judges the tool
+ * calls of each reply, and the reply carries the verdicts. Everything else passes as it is.
+ *
+ * A failing classifier is never an error of the turn: the reply goes out, and its calls are marked as
+ * not evaluated, so that the client does not run them. The handler rejects only when the client has
+ * gone; an upstream that cannot be reached is a reply with status 502. It keeps no state.
+ *
+ * @throws ConfigurationError when an option is wrong or unknown.
+ *
+ * @example
+ * ```ts
+ * const handler = createSafeguardsHandler({ upstream: "http://127.0.0.1:11434", classifier });
+ * serve({ fetch: handler, port: 4000, hostname: "127.0.0.1" }); // of @hono/node-server
+ * ```
+ */
+export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsHandler {
+  const settings = resolveOptions(options);
+  const judgeFor = createReplyJudge(settings);
+
+  return async (request) => {
+    const { method } = request;
+    const url = new URL(request.url);
+    const read = await readRequest(request, url, settings.mapModel);
+    const headers = requestHeaders(request.headers);
+    // This reply has to be read here; any other may come in whatever encoding the client offers.
+    if (read?.ask) headers.set("accept-encoding", "identity");
+    const gone = leaveWith(request.signal);
+    const withoutReply = (error: unknown): Response => {
+      gone.signal.throwIfAborted();
+      void notify("onUpstreamError", settings.onUpstreamError, error);
+      return unreachable();
+    };
+
+    let reply: UpstreamReply;
+    try {
+      const body = read?.bytes ?? request.body;
+      reply = await settings.upstream({ method, url, headers, body, signal: gone.signal });
+    } catch (error) {
+      return withoutReply(error);
+    }
+
+    const { status, body } = reply;
+    const init = { status, headers: reply.headers };
+    const leave = (reason: unknown) => gone.abort(reason);
+    if (body === null) return new Response(null, init);
+    const kind = read?.ask ? kindOf(reply) : "other";
+    if (!read?.ask || kind === "other") return new Response(streamOf(body, leave), init);
+
+    const exchange: Exchange = {
+      request: () => new Request(url, { method, headers: request.headers, body: read.bytes }),
+      conversation: createConversation(read.ask.body, read.ask.context),
+      environment: environmentOf(read.ask.context),
+      streamed: kind === "stream",
+      signal: gone.signal,
+    };
+    const judge = judgeFor(exchange);
+    if (kind === "stream")
+      return new Response(streamOf(addVerdicts(body, judge, settings.pingIntervalMs), leave), init);
+    try {
+      return new Response(await addVerdictsToMessage(body, judge), init);
+    } catch (error) {
+      return withoutReply(error);
+    }
+  };
+}
+
+/** The body of a request that may have to be changed or answered. Any other streams through unread. */
+async function readRequest(request: Request, url: URL, mapModel: ReadonlyMap<string, string>) {
+  const endpoint = request.method === "POST" ? endpointOf(url.pathname) : undefined;
+  if (endpoint === undefined) return undefined;
+  const bytes = new Uint8Array(await request.arrayBuffer());
+  return readBody(bytes, mapModel, endpoint === "messages");
+}
+
+/** A controller that is aborted with the client, and can be aborted from here. */
+function leaveWith(signal: AbortSignal): AbortController {
+  const gone = new AbortController();
+  if (signal.aborted) gone.abort(signal.reason);
+  else signal.addEventListener("abort", () => gone.abort(signal.reason), { once: true });
+  return gone;
+}
+
+/** What kind of reply it is to add verdicts to. Errors, and what cannot be read, pass as they are. */
+function kindOf({ status, headers }: UpstreamReply): "stream" | "message" | "other" {
+  const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (status < 200 || status > 299 || encoding !== "identity") return "other";
+  const type = mediaType(headers);
+  if (type === "text/event-stream") return "stream";
+  return type === "application/json" || type.endsWith("+json") ? "message" : "other";
+}
+
+/** An error of this service in the form of the messages API; the client tries again. */
+function unreachable(): Response {
+  const error = { type: "api_error", message: "The gateway got no reply from its upstream." };
+  return Response.json({ type: "error", error }, { status: 502 });
+}

@@ -1,0 +1,3 @@
+export { createSafeguardsHandler, type SafeguardsHandler } from "./handler.js";
+export type { AllowAnswer, SafeguardsOptions } from "./options.js";
+export type { SafeguardRecord } from "./record.js";

@@ -1,0 +1,124 @@
+import type { JsonValue } from "@langchain/core/decisions";
+import { blocksOf, contentText } from "./anthropic-content.js";
+import { splitUserText } from "./anthropic-user-text.js";
+import type { TranscriptSource } from "./build-transcript.js";
+import { channelOf, type ContentEntry } from "./channels.js";
+import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
+
+/** What a source needs to know beside the messages. */
+export interface AnthropicSourceOptions {
+  /** Tools whose results are reports of a subagent. */
+  readonly delegationTools: readonly string[];
+  /** Ids of calls that were refused earlier: their results are what the agent was told about that. */
+  readonly refusedCalls?: ReadonlySet<unknown>;
+}
+
+/** An entry whose kind is known and whose text is written only when it is wanted. */
+interface Draft {
+  readonly from: ContentEntry["from"];
+  write(): ContentEntry;
+}
+
+type NameOf = (id: unknown) => string;
+
+/**
+ * The messages of a request to Anthropic's messages API as a source of entries. They may hold
+ * anything: what is no known block is data of unknown origin, never the user's.
+ *
+ * System messages, wherever they stand, and the model's thinking have no entries. A summary that
+ * stands for an earlier conversation is a note, and so is what a client has put beside the user's words.
+ */
+export function fromAnthropic(messages: unknown, options: AnthropicSourceOptions): TranscriptSource {
+  const list: readonly unknown[] = Array.isArray(messages) ? messages : [];
+  let names: ReadonlyMap<unknown, string> | undefined;
+  const nameOf: NameOf = (id) => {
+    names ??= collectNames(list);
+    return names.get(id) ?? "unknown";
+  };
+  const draftsAt = (index: number) => draftsOf(fieldsOf(list[index]), options, nameOf);
+  return {
+    length: list.length,
+    entriesAt: (index) => draftsAt(index).map((draft) => draft.write()),
+    isUserAt: (index) => draftsAt(index).some(({ from }) => from === "user"),
+    hasEntriesAt: (index, channels) => draftsAt(index).some(({ from }) => channels.has(channelOf[from])),
+  };
+}
+
+function collectNames(messages: readonly unknown[]): Map<unknown, string> {
+  const names = new Map<unknown, string>();
+  for (const message of messages) {
+    const fields = fieldsOf(message);
+    if (fields?.["role"] !== "assistant") continue;
+    for (const { type, id, name } of blocksOf(fields["content"]))
+      if (isKind(type, "tool_use") && typeof name === "string") names.set(id, name);
+  }
+  return names;
+}
+
+/** Whether a block's type is one of a family: `tool_use`, `server_tool_use`, `mcp_tool_use` … */
+function isKind(type: unknown, family: string): boolean {
+  return typeof type === "string" && type.endsWith(family);
+}
+
+function draftsOf(message: Fields | undefined, options: AnthropicSourceOptions, nameOf: NameOf): Draft[] {
+  const role = message?.["role"];
+  if (role !== "user" && role !== "assistant") return [];
+  return blocksOf(message?.["content"]).flatMap((block) =>
+    role === "user" ? userDrafts(block, options, nameOf) : agentDrafts(block, nameOf),
+  );
+}
+
+function userDrafts(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Draft[] {
+  const { type, text } = block;
+  if (type === "text" && typeof text === "string")
+    return splitUserText(text).map((entry) => ({ from: entry.from, write: () => entry }));
+  if (type === "tool_result") return [answerDraft(block, options, nameOf)];
+  if (isMedia(block)) return [{ from: "user", write: () => ({ from: "user", text: mediaMarker(block) }) }];
+  return [noteDraft(block)];
+}
+
+function agentDrafts(block: Fields, nameOf: NameOf): Draft[] {
+  const { type, text } = block;
+  if (type === "thinking" || type === "redacted_thinking") return [];
+  if (type === "text") return [{ from: "agent", write: () => ({ from: "agent", text: contentText(text) }) }];
+  if (isKind(type, "tool_use")) return [callDraft(block)];
+  if (isKind(type, "tool_result")) return [resultDraft("server_tool_result", block, nameOf)];
+  return [noteDraft(block)];
+}
+
+function callDraft({ type, name, input }: Fields): Draft {
+  const called = typeof name === "string" ? name : "unknown";
+  if (fieldsOf(input) === undefined || Array.isArray(input)) {
+    const from = "malformed_tool_call";
+    return { from, write: () => ({ from, name: called, text: contentText(input) }) };
+  }
+  const from = type === "tool_use" ? "tool_call" : "server_tool_call";
+  return { from, write: () => ({ from, name: called, args: input as JsonValue }) };
+}
+
+/** What came back from a tool that the client ran: by our own word first, then failure, then delegation. */
+function answerDraft(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Draft {
+  if (options.refusedCalls?.has(block["tool_use_id"])) {
+    const from = "auto_mode_feedback";
+    return { from, write: () => ({ from, text: contentText(block["content"]) }) };
+  }
+  if (block["is_error"] === true) return resultDraft("tool_error", block, nameOf);
+  const isReport = options.delegationTools.includes(nameOf(block["tool_use_id"]));
+  return resultDraft(isReport ? "subagent_report" : "tool_result", block, nameOf);
+}
+
+function resultDraft(
+  from: "tool_error" | "subagent_report" | "tool_result" | "server_tool_result",
+  block: Fields,
+  nameOf: NameOf,
+): Draft {
+  const write = () => ({ from, name: nameOf(block["tool_use_id"]), text: contentText(block["content"]) });
+  return { from, write };
+}
+
+/** A block that is nobody's words: a summary that the service wrote, or a kind that is not known. */
+function noteDraft(block: Fields): Draft {
+  const source = typeof block["type"] === "string" ? block["type"] : "unknown";
+  const from = "context_note";
+  return { from, write: () => ({ from, source, text: contentText(block["content"] ?? block) }) };
+}
