@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -60,6 +60,17 @@ export function run(program: string, args: readonly string[], cwd: string): stri
     const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
     throw new Error(`${program} ${args.join(" ")} failed:\n${stdout}\n${stderr}`, { cause: error });
   }
+}
+
+/** Type-checks a folder with this project's compiler, and gives what it prints. */
+export function typeCheck(folder: string): string {
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  const { stdout, stderr } = spawnSync(process.execPath, [compiler, "-p", folder, "--pretty", "false"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  if (stderr !== "") throw new Error(`The type check did not run:\n${stderr}`);
+  return stdout;
 }
 
 /** Without what npm and vitest set for their own children: it would reach into the new folder. */

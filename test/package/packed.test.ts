@@ -11,9 +11,8 @@ import {
   removeTemporaryFolders,
   run,
   temporaryFolder,
+  typeCheck,
 } from "./pack.js";
-
-const script = fileURLToPath(new URL("guarded-agent.mjs", import.meta.url));
 
 let packed: Packed;
 beforeAll(() => {
@@ -80,7 +79,54 @@ describe.each([
   });
 
   test("a guarded agent runs: the risky call is blocked, the safe one runs", () => {
-    cpSync(script, join(folder, "guarded-agent.mjs"));
-    expect(JSON.parse(run(process.execPath, ["guarded-agent.mjs"], folder))).toEqual({ found: true });
+    expect(JSON.parse(runCopy("guarded-agent.mjs"))).toEqual({
+      ran: ["read_file notes.txt"],
+      outcomes: [
+        { toolName: "delete_file", outcome: "blocked" },
+        { toolName: "read_file", outcome: "allowed", executed: "as judged" },
+      ],
+      answers: [
+        { name: "delete_file", status: "error" },
+        { name: "read_file", status: "success" },
+      ],
+      last: "finished",
+    });
   });
+
+  test("every entry point loads without the optional peers, and has no default export", () => {
+    const names = Object.keys(manifest.exports).filter((key) => !key.endsWith(".json"));
+    const loaded = names.map((key) => {
+      const code = `console.log(JSON.stringify(Object.keys(await import("${key.replace(".", manifest.name)}"))))`;
+      return JSON.parse(run(process.execPath, ["--input-type=module", "--eval", code], folder)) as string[];
+    });
+    expect(loaded.map((exported) => exported.length > 0 && !exported.includes("default"))).toEqual(
+      names.map(() => true),
+    );
+  });
+
+  test("its types compile strictly in a user's project", () => {
+    cpSync(fileURLToPath(new URL("consumer.ts", import.meta.url)), join(folder, "consumer.ts"));
+    const compilerOptions = {
+      module: "NodeNext",
+      target: "ES2023",
+      lib: ["ES2023", "DOM"],
+      strict: true,
+      noEmit: true,
+      types: [],
+    };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.ts"] }));
+    expect(ownErrors(typeCheck(folder))).toEqual([]);
+  });
+
+  function runCopy(name: string): string {
+    cpSync(fileURLToPath(new URL(name, import.meta.url)), join(folder, name));
+    return run(process.execPath, [name], folder);
+  }
 });
+
+/** The type check reads all declarations of all packages; here only ours and the user's matter. */
+function ownErrors(output: string): string[] {
+  return output
+    .split("\n")
+    .filter((line) => /^(?:consumer|node_modules\/langchain-auto-mode\/)[^(]*\(.*error TS/.test(line));
+}

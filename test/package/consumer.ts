@@ -1,0 +1,30 @@
+// Compiled in an empty folder against the installed types, as a user's project would be.
+import type { BaseDecisionModel } from "@langchain/core/decisions";
+import { createAgent, tool } from "langchain";
+import { type AutoModeOptions, autoModeMiddleware, ConfigurationError, haltRun } from "langchain-auto-mode";
+import { fakeDecisionModel } from "langchain-auto-mode/testing";
+import { z } from "zod";
+
+const deleteFile = tool(({ path }) => `deleted ${path}`, {
+  name: "delete_file",
+  description: "Deletes a file.",
+  schema: z.object({ path: z.string() }),
+});
+
+const classifier: BaseDecisionModel = fakeDecisionModel().respond(0.1);
+const options: AutoModeOptions = {
+  tools: [deleteFile, { tool: "send_mail", threshold: 0.2 }],
+  classifier,
+  whenLimitReached: haltRun(),
+};
+
+export const agent = createAgent({
+  model: "provider:name",
+  tools: [deleteFile],
+  middleware: [autoModeMiddleware(options)],
+});
+
+// @ts-expect-error: a classifier is required
+autoModeMiddleware({ tools: [deleteFile] });
+
+export const isOurs: boolean = ConfigurationError.isInstance(new Error("not ours"));
