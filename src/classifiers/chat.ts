@@ -49,13 +49,10 @@ export interface ChatDecisionModelOptions {
 
 const schema = z.strictObject(
   {
-    model: z.union(
-      [
-        z.string().min(1),
-        z.custom<ChatModel>(
-          (value) => typeof (value as { invoke?: unknown } | undefined)?.invoke === "function",
-        ),
-      ],
+    model: z.custom<string | ChatModel>(
+      (value) =>
+        (typeof value === "string" && value !== "") ||
+        typeof (value as { invoke?: unknown } | undefined)?.invoke === "function",
       'a chat model or a name as "provider:model"',
     ),
     maxTokens: z.int("a whole number from 1").min(1, "a whole number from 1").optional(),
