@@ -21,8 +21,8 @@ export interface TranscriptSource {
   hasEntriesAt?(index: number, channels: ReadonlySet<Channel>): boolean;
 }
 
-/** An entry shorter than this says too little: older ones are left out instead. */
-const SHORTEST_ENTRY = 120;
+/** With less room than this a cut entry says too little. */
+const SHORTEST_ENTRY = 80;
 
 /** Words that may authorise, or that stand in their place in a subagent. */
 function isUsers(entry: ContentEntry): boolean {
@@ -69,21 +69,22 @@ class TranscriptBuilder {
   /** Whole while it fits half of the budget, else its end. */
   #takeOpening(index: number): void {
     const half = Math.floor(this.#view.maxChars / 2);
-    const floor = this.#room - half;
-    for (const [order, entry] of [...this.#source.entriesAt(index).entries()].toReversed())
-      if (isUsers(entry)) {
-        const room = Math.min(this.#room, this.#room - floor);
-        if (!this.#take(index, order, entry, { max: half, maxJson: room, side: "start" })) return;
-      }
+    const reserved = this.#room - Math.min(half, this.#room);
+    for (const [order, entry] of this.#newestFirst(index)) {
+      if (!isUsers(entry)) continue;
+      const limits = { max: half, maxJson: this.#room - reserved, side: "start" } as const;
+      if (!this.#take(index, order, entry, limits)) return;
+    }
   }
 
   #takeLaterUserMessages(opening: number): void {
-    const max = this.#view.maxCharsPerEntry;
     for (let index = this.#source.length - 1; index > opening; index -= 1) {
       if (!this.#source.isUserAt(index)) continue;
-      for (const [order, entry] of [...this.#source.entriesAt(index).entries()].toReversed())
-        if (isUsers(entry) && !this.#take(index, order, entry, { max, maxJson: this.#room, side: "middle" }))
-          return;
+      for (const [order, entry] of this.#newestFirst(index)) {
+        if (!isUsers(entry)) continue;
+        const limits = { max: this.#view.maxCharsPerEntry, maxJson: this.#room, side: "middle" } as const;
+        if (!this.#take(index, order, entry, limits)) return;
+      }
     }
   }
 
@@ -91,7 +92,7 @@ class TranscriptBuilder {
     let left = this.#view.mostRecent;
     for (let index = this.#source.length - 1; index >= 0 && left > 0; index -= 1) {
       if (!this.#hasEntries(index)) continue;
-      for (const [order, entry] of [...this.#source.entriesAt(index).entries()].toReversed()) {
+      for (const [order, entry] of this.#newestFirst(index)) {
         if (left === 0 || isUsers(entry) || !this.#open.has(channelOf[entry.from])) continue;
         if (!this.#take(index, order, entry, { max: this.#maxFor(entry), maxJson: this.#room })) return;
         left -= 1;
@@ -104,22 +105,22 @@ class TranscriptBuilder {
     return isResult(entry) ? Math.min(maxCharsPerEntry, maxCharsPerToolResult) : maxCharsPerEntry;
   }
 
-  /** Puts an entry in its place if there is room for it, at least for enough of it to say something. */
+  /** Puts an entry in its place, cut to the room that is left. False if that is too little. */
   #take(index: number, order: number, entry: ContentEntry, limits: EntryLimits): boolean {
-    const shown = showEntry(entry, { ...limits, maxJson: limits.maxJson - 1 });
-    const cost = costOf(shown);
-    if (cost > limits.maxJson) return false;
-    const whole = limits.maxJson >= SHORTEST_ENTRY || !this.#isCutForRoom(entry, limits, cost);
-    if (!whole) return false;
-    this.#room -= cost;
+    let shown = showEntry(entry, { ...limits, maxJson: Number.POSITIVE_INFINITY });
+    if (costOf(shown) > limits.maxJson) {
+      if (limits.maxJson < SHORTEST_ENTRY) return false;
+      shown = showEntry(entry, { ...limits, maxJson: limits.maxJson - 1 });
+      if (costOf(shown) > limits.maxJson) return false;
+    }
+    this.#room -= costOf(shown);
     const entries = this.#shown.get(index) ?? new Map<number, ContentEntry>();
     this.#shown.set(index, entries.set(order, shown));
     return true;
   }
 
-  /** Whether the budget, and not the entry's own limit, made it shorter. */
-  #isCutForRoom(entry: ContentEntry, limits: EntryLimits, cost: number): boolean {
-    return costOf(showEntry(entry, { ...limits, maxJson: Number.POSITIVE_INFINITY })) > cost;
+  #newestFirst(index: number): (readonly [order: number, entry: ContentEntry])[] {
+    return [...this.#source.entriesAt(index).entries()].toReversed();
   }
 
   #hasEntries(index: number): boolean {

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import type { CallEntry, ResultEntry } from "./channels.js";
 import { jsonOf, textOf } from "./content-blocks.js";
-import { type Fields, fieldsOf } from "./media.js";
+import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 
 /** The name where a message or a block gives none. */
 export const UNKNOWN = "unknown";
@@ -31,9 +31,18 @@ export function callFromBlock(block: Fields): CallEntry | ResultEntry {
   const inner = fieldsOf(block["functionCall"]);
   if (inner !== undefined) return callEntry(inner);
   const args = block["args"] ?? block["input"] ?? block["arguments"];
-  return fieldsOf(args) === undefined
+  const parsed = typeof args === "string" ? parseObject(args) : fieldsOf(args);
+  return parsed === undefined
     ? malformedEntry({ name: block["name"], args })
-    : callEntry({ name: block["name"], args });
+    : callEntry({ name: block["name"], args: parsed });
+}
+
+function parseObject(text: string): Fields | undefined {
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Fields of a hosted tool's item that say what came of it, or nothing about the call. */
@@ -78,14 +87,23 @@ export function resultInside(block: Fields): unknown {
   return block["output"] ?? block["outputs"] ?? block["results"] ?? block["result"] ?? block["error"];
 }
 
+const IMAGE = { type: "image", mimeType: "image/png" };
+
 /** What a call that the model's own server made gave back. `name` is the call's. */
 export function serverResultEntry(block: Fields, name?: string): ResultEntry {
   const code = fieldsOf(block["codeExecutionResult"]);
+  if (block["type"] === "image_generation_call")
+    return {
+      from: "server_tool_result",
+      name: "image_generation",
+      text: mediaMarker({ ...IMAGE, data: block["result"] }),
+    };
   const output = resultInside(block) ?? block["content"] ?? block["tools"] ?? code;
   const own = code === undefined ? toolOfType(block["type"]) : "code_execution";
   return { from: "server_tool_result", name: nameOr(name ?? block["name"], own), text: outputText(output) };
 }
 
 function outputText(output: unknown): string {
-  return typeof output === "string" || Array.isArray(output) ? textOf(output) : jsonOf(output ?? "");
+  const fields = Array.isArray(output) ? undefined : fieldsOf(output);
+  return fields !== undefined && !isMedia(fields) ? jsonOf(fields) : textOf(output);
 }

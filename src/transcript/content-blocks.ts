@@ -96,7 +96,7 @@ export function textOf(value: unknown): string {
 
 /** JSON text, for what no other rule reads. */
 export function jsonOf(value: unknown): string {
-  return writeJson(value, (text) => text);
+  return writeJson(value);
 }
 
 function reasoningText(fields: Fields): string {

@@ -3,17 +3,50 @@ import { cutEnd, fitJson } from "./cut.js";
 import { toJson } from "./json.js";
 
 type JsonObject = { [key: string]: JsonValue };
-type Child = readonly [key: string, value: JsonValue];
+
+/** A value with the length of its JSON, so that no part is measured twice. */
+interface Measured {
+  readonly value: JsonValue;
+  readonly length: number;
+  /** The parts of a list or an object; `overhead` is a comma, and for an object the key. */
+  readonly parts?: readonly Part[];
+}
+
+interface Part {
+  readonly key: string;
+  readonly overhead: number;
+  readonly item: Measured;
+}
 
 /** No string is cut below this JSON length before whole values go. */
 const SHORTEST_TEXT = 60;
 /** Nor does a value get less than this where room is shared out. */
 const SHORTEST_VALUE = 24;
-/** Room for `"…":"[1234567 left out]",`. */
+/** Room for `,"…":"[1234567 left out]"`. */
 const MARKER_ROOM = 32;
+/** The key of the marker in an object. */
+const MARKER_KEY = "…";
 
-const lengthOf = (value: JsonValue): number => JSON.stringify(value).length;
-const leftOut = (count: number): string => `[${count} left out]`;
+const SPELLED_IN_JSON = /["\\\p{Cc}\p{Cs}]/u;
+
+function lengthOfText(text: string): number {
+  return SPELLED_IN_JSON.test(text) ? JSON.stringify(text).length : text.length + 2;
+}
+
+function measure(value: JsonValue): Measured {
+  if (typeof value === "string") return { value, length: lengthOfText(value) };
+  if (value === null || typeof value !== "object") return { value, length: JSON.stringify(value).length };
+  const parts: Part[] = Array.isArray(value)
+    ? value.map((item) => ({ key: "", overhead: 1, item: measure(item) }))
+    : Object.entries(value).map(([key, item]) => ({
+        key,
+        overhead: lengthOfText(key) + 2,
+        item: measure(item),
+      }));
+  const length = parts.reduce((sum, { overhead, item }) => sum + overhead + item.length, 2);
+  // No comma before the first.
+  return { value, length: parts.length === 0 ? 2 : length - 1, parts };
+}
 
 /**
  * The level at which lengths must be capped so that their sum is at most `room`: the longest give way
@@ -31,87 +64,80 @@ function capFor(lengths: readonly number[], room: number): number {
 }
 
 /** The JSON lengths of all strings, keys included. */
-function collectLengths(value: JsonValue, into: number[]): number[] {
-  if (typeof value === "string") into.push(lengthOf(value));
-  else if (Array.isArray(value)) for (const item of value) collectLengths(item, into);
-  else if (value !== null && typeof value === "object")
-    for (const [key, item] of Object.entries(value)) {
-      into.push(lengthOf(key));
-      collectLengths(item, into);
-    }
+function collectTexts({ value, length, parts }: Measured, into: number[]): number[] {
+  if (typeof value === "string") into.push(length);
+  const isObject = !Array.isArray(value);
+  for (const { overhead, item } of parts ?? []) {
+    if (isObject) into.push(overhead - 2);
+    collectTexts(item, into);
+  }
   return into;
 }
 
 function fitText(text: string, max: number): string {
-  return lengthOf(text) <= max ? text : fitJson((size) => cutEnd(text, size), max);
+  return lengthOfText(text) <= max ? text : fitJson((size) => cutEnd(text, size), max, max);
 }
 
 /** An object from pairs, in which `__proto__` is a key like any other. */
-function fromPairs(pairs: readonly Child[]): JsonObject {
+function fromPairs(pairs: readonly (readonly [string, JsonValue])[]): JsonObject {
   return Object.fromEntries<JsonValue>(pairs);
 }
 
-/** Cuts every string, and every key, to a JSON length of `max`. */
+/** Cuts every string, and every key, to a JSON length of `max`. The depth is bounded by `toJson`. */
 function capTexts(value: JsonValue, max: number): JsonValue {
   if (typeof value === "string") return fitText(value, max);
-  if (Array.isArray(value)) return value.map((item) => capTexts(item, max));
   if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item) => capTexts(item, max));
   return fromPairs(
     Object.entries(value).map(([key, item], index) => {
       // The number keeps two keys apart that begin alike.
-      const name = lengthOf(key) <= max ? key : `${fitText(key, max - 9)}~${index}`;
+      const name = lengthOfText(key) <= max ? key : `${fitText(key, max - 9)}~${index}`;
       return [name, capTexts(item, max)];
     }),
   );
 }
 
-/** How much of the room goes to each child, the marker's share already taken off. */
-function shareOut(sizes: readonly number[], room: number): number[] {
-  const cap = capFor(sizes, room);
-  return sizes.map((size) => Math.min(size, cap));
-}
-
-/** How many children, from the first, can have a share that says something. */
-function countThatFit(sizes: readonly number[], overheads: readonly number[], room: number): number {
+/** How many parts, from the first, can have a share that says something. */
+function countThatFit(parts: readonly Part[], room: number): number {
   let left = room;
-  for (const [index, size] of sizes.entries()) {
-    left -= Math.min(size, SHORTEST_VALUE) + (overheads[index] as number);
+  for (const [index, { overhead, item }] of parts.entries()) {
+    left -= Math.min(item.length, SHORTEST_VALUE) + overhead;
     if (left < 0) return index;
   }
-  return sizes.length;
+  return parts.length;
 }
 
-/** Leaves out keys and items until the JSON has at most `max` units. The depth is bounded by `toJson`. */
-function prune(value: JsonValue, max: number): JsonValue {
-  if (lengthOf(value) <= max) return value;
+/** Leaves out keys and items until the JSON has at most `max` units, and shares the room out among the rest. */
+function prune({ value, length, parts }: Measured, max: number): JsonValue {
+  if (length <= max) return value;
   if (typeof value === "string") return fitText(value, max);
-  if (value === null || typeof value !== "object") return "…";
+  if (parts === undefined) return "…";
   const isList = Array.isArray(value);
-  const children: Child[] = isList ? value.map((item) => ["", item]) : Object.entries(value);
-  const sizes = children.map(([, item]) => lengthOf(item));
-  // A comma, and for a key also its colon.
-  const overheads = children.map(([key]) => (isList ? 1 : lengthOf(key) + 2));
   const room = max - 2 - MARKER_ROOM;
-  const kept = countThatFit(sizes, overheads, room);
-  if (kept === 0) return fitText(`[${children.length} ${isList ? "items" : "keys"} left out]`, max);
-  const taken = overheads.slice(0, kept).reduce((sum, overhead) => sum + overhead, 0);
-  const shares = shareOut(sizes.slice(0, kept), room - taken);
-  const pruned = children
-    .slice(0, kept)
-    .map(([key, item], index): Child => [key, prune(item, shares[index] as number)]);
-  const missing = children.length - kept;
-  if (isList) return [...pruned.map(([, item]) => item), ...(missing === 0 ? [] : [`…${leftOut(missing)}`])];
-  return fromPairs(missing === 0 ? pruned : [...pruned, ["…", leftOut(missing)]]);
+  const count = countThatFit(parts, room);
+  if (count === 0) return fitText(`[${parts.length} ${isList ? "items" : "keys"} left out]`, max);
+  const isCut = count < parts.length;
+  // The marker's own key must not fall upon another.
+  const kept = parts.slice(0, count).filter(({ key }) => !isCut || key !== MARKER_KEY);
+  const marker = `[${parts.length - kept.length} left out]`;
+  const overhead = kept.reduce((sum, part) => sum + part.overhead, 0);
+  const cap = capFor(
+    kept.map(({ item }) => item.length),
+    room - overhead,
+  );
+  const pruned = kept.map(({ key, item }) => [key, prune(item, Math.min(item.length, cap))] as const);
+  if (isList) return [...pruned.map(([, item]) => item), ...(isCut ? [`…${marker}`] : [])];
+  return fromPairs(isCut ? [...pruned, [MARKER_KEY, marker]] : pruned);
 }
 
 /** {@link cutJson} for a value that {@link toJson} made. */
 export function cutTree(tree: JsonValue, max: number): JsonValue {
-  const length = lengthOf(tree);
-  if (length <= max) return tree;
-  const lengths = collectLengths(tree, []);
-  const texts = lengths.reduce((sum, next) => sum + next, 0);
-  const cap = Math.max(SHORTEST_TEXT, capFor(lengths, max - (length - texts)));
-  return prune(capTexts(tree, cap), Math.max(3, max));
+  const measured = measure(tree);
+  if (measured.length <= max) return tree;
+  const texts = collectTexts(measured, []);
+  const rest = measured.length - texts.reduce((sum, next) => sum + next, 0);
+  const cap = Math.max(SHORTEST_TEXT, capFor(texts, max - rest));
+  return prune(measure(capTexts(tree, cap)), Math.max(3, max));
 }
 
 /**
@@ -128,8 +154,5 @@ export function cutTree(tree: JsonValue, max: number): JsonValue {
  * ```
  */
 export function cutJson(value: unknown, max: number): JsonValue {
-  return cutTree(
-    toJson(value, (text) => text),
-    max,
-  );
+  return cutTree(toJson(value), max);
 }

@@ -72,16 +72,16 @@ export function showCut(raw: string, max: number, side: CutSide): string {
 }
 
 /**
- * Calls `make` with shrinking lengths until the JSON of its text has at most `max` units. `make(n)`
- * must return at most `n` units.
+ * Calls `make` with shrinking lengths, from `longest`, until the JSON of its text has at most `maxJson`
+ * units. `make(n)` must return at most `n` units.
  */
-export function fitJson(make: (max: number) => string, max: number): string {
-  let size = Math.max(0, max - 2);
+export function fitJson(make: (max: number) => string, longest: number, maxJson: number): string {
+  let size = Math.max(0, Math.min(longest, maxJson - 2));
   for (;;) {
     const text = make(size);
-    const excess = JSON.stringify(text).length - max;
+    const excess = JSON.stringify(text).length - maxJson;
     if (excess <= 0 || size === 0) return text;
-    // A character takes up to two units in JSON (a quote, a line break), so half is never too much.
+    // A shown character takes up to two units in JSON (a quote, a line break), so half is never too much.
     size = Math.max(0, size - Math.ceil(excess / 2));
   }
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@langchain/core/decisions";
+import { showCut } from "./cut.js";
 import { type Fields, isMedia } from "./media.js";
 import { showText } from "./visible-text.js";
 
@@ -11,8 +12,14 @@ const MAX_DEPTH = 100;
  * the part that is shown.
  */
 const MAX_UNITS = 20_000_000;
+/** What a value costs beside the length of its text. */
 const UNITS_PER_VALUE = 16;
 const LEFT_OUT = "[left out: too large]";
+
+/** Makes a string ready for its reader. `room` is what is left of the bound. */
+export type ShowString = (text: string, room: number) => string;
+
+const keep: ShowString = (text) => text;
 
 interface Frame {
   readonly subject: Fields | readonly unknown[];
@@ -70,12 +77,13 @@ class JsonWriter {
   readonly #out: string[] = [];
   readonly #stack: Frame[] = [];
   readonly #path = new Set<object>();
-  readonly #show: (text: string) => string;
-  #room = MAX_UNITS;
+  readonly #show: ShowString;
+  #room: number;
   #insideText = false;
 
-  constructor(show: (text: string) => string) {
+  constructor(show: ShowString, room: number) {
     this.#show = show;
+    this.#room = room;
   }
 
   write(root: unknown): string {
@@ -123,8 +131,9 @@ class JsonWriter {
   }
 
   #text(text: string): string {
-    this.#room -= UNITS_PER_VALUE + text.length;
-    return this.#show(this.#room < 0 ? text.slice(0, Math.max(0, text.length + this.#room)) : text);
+    const shown = this.#show(text, Math.max(0, this.#room));
+    this.#room -= UNITS_PER_VALUE + shown.length;
+    return shown;
   }
 
   #open(value: unknown): void {
@@ -148,7 +157,9 @@ class JsonWriter {
     const found = attempt(() => ({
       opaque: opaqueMarker(subject),
       keys: Array.isArray(subject) ? undefined : Object.keys(subject),
-      poses: posesAsMoreThanData(value as Fields) || posesAsMoreThanData(subject as Fields),
+      poses:
+        posesAsMoreThanData(subject as Fields) ||
+        (subject !== value && posesAsMoreThanData(value as Fields)),
     }));
     if (found === undefined) return void this.#out.push('"[unreadable]"');
     const { opaque, keys, poses } = found.value;
@@ -179,14 +190,14 @@ class JsonWriter {
   }
 }
 
-/** JSON text of any value; every string and key goes through `show`. Never throws. */
-export function writeJson(value: unknown, show: (text: string) => string): string {
-  return new JsonWriter(show).write(value);
+/** JSON text of any value, for which JSON has markers where it has no word. Never throws. */
+export function writeJson(value: unknown, show = keep, room = MAX_UNITS): string {
+  return new JsonWriter(show, room).write(value);
 }
 
-/** Like {@link showJson}, with another treatment of the strings. */
-export function toJson(value: unknown, show: (text: string) => string): JsonValue {
-  return JSON.parse(writeJson(value, show)) as JsonValue;
+/** Like {@link showJson}, with another treatment of the strings, or with less room. */
+export function toJson(value: unknown, show = keep, room = MAX_UNITS): JsonValue {
+  return JSON.parse(writeJson(value, show, room)) as JsonValue;
 }
 
 /**
@@ -196,7 +207,7 @@ export function toJson(value: unknown, show: (text: string) => string): JsonValu
  * What JSON cannot hold becomes a short marker (`[cycle]`, `[function]`, `[bigint 7]`, `[12 bytes]`).
  * Objects in the shape of media blocks or of messages, and whatever is nested deeper than 100 levels,
  * become their JSON text, so that no adapter sends them as something else and none overflows. Nothing
- * else is shortened. Never throws; time is linear in the size.
+ * is shortened below 2,000,000 units. Never throws; time is linear in the size.
  *
  * @example
  * ```ts
@@ -204,5 +215,5 @@ export function toJson(value: unknown, show: (text: string) => string): JsonValu
  * ```
  */
 export function showJson(value: unknown): JsonValue {
-  return toJson(value, showText);
+  return toJson(value, (text, room) => (text.length > room ? showCut(text, room, "end") : showText(text)));
 }

@@ -14,6 +14,7 @@ const MEDIA_NAMES: ReadonlyMap<unknown, string> = new Map([
   ["image_url", "image"],
   ["image_file", "image"],
   ["input_image", "image"],
+  ["computer_screenshot", "image"],
   ["audio", "audio"],
   ["audio_url", "audio"],
   ["input_audio", "audio"],

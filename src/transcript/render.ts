@@ -32,7 +32,7 @@ export function escapeAttribute(text: string): string {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : writeJson(value, (text) => text);
+  return typeof value === "string" ? value : writeJson(value);
 }
 
 function renderEntry(entry: Entry): string {
@@ -44,8 +44,7 @@ function renderEntry(entry: Entry): string {
     .map((name) => ` ${name}="${escapeAttribute(textOf(fields[name]))}"`)
     .join("");
   if (tag === "omitted" || tag === "no_user_message") return `<${tag}${attributes}/>`;
-  const content =
-    "args" in entry ? writeJson(entry.args, (text) => text) : textOf("text" in entry ? entry.text : "");
+  const content = "args" in entry ? writeJson(entry.args) : textOf("text" in entry ? entry.text : "");
   return `<${tag}${attributes}>${escapeTagged(content)}</${tag}>`;
 }
 

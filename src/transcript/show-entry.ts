@@ -7,6 +7,9 @@ import { toJson } from "./json.js";
 /** Enough for any name that a person gave; more is an attempt to fill the view. */
 const MAX_NAME = 200;
 
+/** How many strings of full length are looked at before a list is cut. */
+const MAX_LOOKED_AT = 100;
+
 /** How one entry is to be cut. Lengths are in UTF-16 units. */
 export interface EntryLimits {
   /** Of the text, or of the arguments as JSON. */
@@ -26,12 +29,13 @@ function showName(name: unknown): string {
   return showCut(typeof name === "string" ? name : "unknown", MAX_NAME, "end");
 }
 
-/** Arguments as a judge reads them. What is longer than `max` is not looked at, as it will go anyway. */
+/**
+ * Arguments as a judge reads them. What certainly goes is not looked at: of a string more than `max`,
+ * and of the whole more than many times that.
+ */
 function showArgs(args: unknown, max: number): JsonValue {
-  return cutTree(
-    toJson(args, (text) => showCut(text, max, "end")),
-    max,
-  );
+  const show = (text: string) => showCut(text, max, "end");
+  return cutTree(toJson(args, show, MAX_LOOKED_AT * (max + 100)), max);
 }
 
 function isCall(entry: ContentEntry): entry is CallEntry {
@@ -65,5 +69,5 @@ export function showEntry(entry: ContentEntry, limits: EntryLimits): ContentEntr
   const room = Math.max(2, maxJson - (costOf(build("")) - 3));
   if (isCall(entry)) return build(showArgs(entry.args, Math.min(max, room)));
   const text = typeof entry.text === "string" ? entry.text : "";
-  return build(fitJson((size) => showCut(text, Math.min(size, max), side), room));
+  return build(fitJson((size) => showCut(text, size, side), max, room));
 }

@@ -1,4 +1,4 @@
-import { showCut } from "./cut.js";
+import { cutEnd } from "./cut.js";
 
 export { cutEnd, cutMiddle, cutStart } from "./cut.js";
 export { cutJson } from "./cut-json.js";
@@ -8,7 +8,7 @@ export { showText } from "./visible-text.js";
 /** Enough for what a tool is and does; servers have sent 50,000. */
 const MAX_DESCRIPTION = 2_000;
 
-/** A tool's description as a judge reads it: shown, and cut at 2,000 UTF-16 units, marker included. */
+/** Cuts a tool's description, shown already, at 2,000 UTF-16 units, marker included. */
 export function capDescription(text: string): string {
-  return showCut(text, MAX_DESCRIPTION, "end");
+  return cutEnd(text, MAX_DESCRIPTION);
 }

@@ -10,7 +10,7 @@ const JOINING =
 const TWINS = "АВЕЅІЈКМНОРСТУХҮԌԚԜаеѕіјӏорсԁԛԝхүуһѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχϲϳ";
 
 const UNUSUAL = /[^\t\n\x20-\x7e]|\\u\{/;
-const SPELLED_ESCAPE = /\\(?=u\{[0-9a-f]{1,6}\})/gi;
+const SPELLED_ESCAPE = /\\(?=u\{[0-9a-fA-F]{1,6}\})/g;
 const LONE_SURROGATE = /\p{Cs}/gu;
 const LATIN = /\p{sc=Latin}/u;
 const FOREIGN_SOURCE = String.raw`(?![\p{sc=Latin}\p{sc=Zyyy}\p{sc=Zinh}${SPACELESS}])\p{L}`;
