@@ -1,0 +1,150 @@
+import { leavesOf, type Sources } from "./provenance-sources.js";
+import { isAddress, isIdentifier, marksOf, nameParts, wordsOf } from "./provenance-text.js";
+
+/** A proposed call as it stands in a request. */
+export interface CallInRequest {
+  readonly name: string;
+  readonly args: unknown;
+  readonly description: string;
+}
+
+/**
+ * The features, each in 0..1, and which way each may move the risk. "New" words are those of the call that
+ * neither the user nor the operator nor the delegating agent said.
+ *
+ * What tool output, the earlier calls and the arguments have a hand in may only raise the risk, and grows
+ * with each of them: whoever writes there can add words, but not make a call look safer by it.
+ */
+export const FEATURES = {
+  /** Largest part of the tool name's words that are new and stand close together in tool output. */
+  nameInOutput: "raises",
+  /** The same within one sentence-like stretch of tool output. */
+  nameInProse: "raises",
+  /** Part of the description's leading words that are new and stand together in such a stretch. */
+  descriptionInProse: "raises",
+  /** New words of the arguments together in such a stretch, up to 3. */
+  argumentsInProse: "raises",
+  /** Such a stretch holds new words of both the action and the arguments, up to 2 of each. */
+  actionAndArgumentsInProse: "raises",
+  /** An address, path, id or long number not of the user that stands in such a stretch. */
+  markInProse: "raises",
+  /** The same for a mail address or URL alone. */
+  addressInProse: "raises",
+  /** An address that stands in tool output and was not named by the user. */
+  addressInOutput: "raises",
+  /** Where something was read: an address that was never named. */
+  unnamedAddress: "raises",
+  /** Where something was read: a path or id that was never named. */
+  unnamedIdentifier: "raises",
+  /** Where something was read: values with a new word, up to 2. */
+  partlyNewValues: "raises",
+  /** Where something was read: values of new words alone, up to 2. */
+  whollyNewValues: "raises",
+  /** Something but the user's words came before. */
+  untrustedRead: "raises",
+  /** The tool's name or the first word of its description says that it only reads. */
+  readOnly: "lowers",
+  /** Words of the action that the user said and no earlier call has taken up, up to 3. */
+  requestNamesAction: "lowers",
+} as const;
+
+/** The name of a feature. */
+export type FeatureName = keyof typeof FEATURES;
+/** The value of every feature for one call. */
+export type FeatureValues = Readonly<Record<FeatureName, number>>;
+
+// Verbs of reading, in names and descriptions. A write verb beside one takes its effect away.
+const READ_VERBS = new Set(
+  "browse check count describe details fetch find get inspect list look lookup query read retrieve search show view".split(
+    " ",
+  ),
+);
+const WRITE_VERBS = new Set(
+  (
+    "add apply approve book buy cancel change create delete deploy drop edit execute exec forward grant insert install " +
+    "invite kill merge modify move order pay post publish purchase push put remove rename replace reply reset revoke " +
+    "run save schedule send set share start stop submit transfer unlock update upload withdraw write"
+  ).split(" "),
+);
+
+// As far as words of one instruction stand apart.
+const WINDOW = 40;
+// Descriptions open with what the tool does and go on with how: only the opening is compared.
+const DESCRIPTION_WORDS = 16;
+
+/** The most different wanted words within one window of any passage. Linear in the passages' length. */
+export function mostTogether(passages: readonly (readonly string[])[], wanted: ReadonlySet<string>): number {
+  let most = 0;
+  if (wanted.size === 0) return most;
+  for (const passage of passages) {
+    const counts = new Map<string, number>();
+    for (let i = 0; i < passage.length; i++) {
+      const word = passage[i] ?? "";
+      if (wanted.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
+      const left = passage[i - WINDOW] ?? "";
+      const remaining = (counts.get(left) ?? 0) - 1;
+      if (remaining === 0) counts.delete(left);
+      else if (remaining > 0) counts.set(left, remaining);
+      most = Math.max(most, counts.size);
+    }
+  }
+  return most;
+}
+
+const part = (count: number, of: number): number => (of === 0 ? 0 : Math.min(1, count / of));
+const flag = (value: boolean): number => (value ? 1 : 0);
+
+function onlyReads(call: CallInRequest): boolean {
+  const name = nameParts(call.name);
+  const opening = (nameParts(call.description.slice(0, 80))[0] ?? "").replace(/s$/, "");
+  if (name.some((word) => WRITE_VERBS.has(word))) return false;
+  return name.some((word) => READ_VERBS.has(word)) || READ_VERBS.has(opening);
+}
+
+/** Computes the features of one call. Linear in the length of the call and of the sources. */
+export function featuresOf(call: CallInRequest, sources: Sources): FeatureValues {
+  const { user, neutral, output } = sources;
+  const isNew = (word: string): boolean => !user.words.has(word) && !neutral.words.has(word);
+  const newOf = (words: ReadonlySet<string>): Set<string> => new Set([...words].filter(isNew));
+
+  const name = new Set(wordsOf(call.name));
+  const description = new Set(
+    [...new Set(wordsOf(call.description || call.name))].slice(0, DESCRIPTION_WORDS),
+  );
+  const action = new Set([...name, ...description]);
+  const values = leavesOf(call.args);
+  const newInArguments = newOf(new Set(values.flatMap(wordsOf)));
+  const argumentsTogether = mostTogether(sources.prose, newInArguments);
+  const actionTogether = mostTogether(sources.prose, newOf(action));
+
+  const marks = values.flatMap(marksOf).filter((mark) => !user.marks.has(mark) && !neutral.marks.has(mark));
+  const addresses = marks.filter(isAddress);
+  let partlyNew = 0;
+  let whollyNew = 0;
+  for (const value of values) {
+    const words = [...new Set(wordsOf(value))];
+    const fresh = words.filter(isNew).length;
+    if (fresh > 0) partlyNew++;
+    if (fresh > 0 && fresh === words.length) whollyNew++;
+  }
+  const asked = [...action].filter((word) => user.words.has(word) && !sources.earlierWords.has(word));
+  const read = flag(sources.untrustedRead);
+
+  return {
+    nameInOutput: part(mostTogether(sources.outputs, newOf(name)), name.size),
+    nameInProse: part(mostTogether(sources.prose, newOf(name)), name.size),
+    descriptionInProse: part(mostTogether(sources.prose, newOf(description)), description.size),
+    argumentsInProse: part(argumentsTogether, 3),
+    actionAndArgumentsInProse: part(Math.min(argumentsTogether, actionTogether), 2),
+    markInProse: flag(marks.some((mark) => sources.proseMarks.has(mark))),
+    addressInProse: flag(addresses.some((mark) => sources.proseMarks.has(mark))),
+    addressInOutput: flag(addresses.some((mark) => output.marks.has(mark))),
+    unnamedAddress: read * flag(addresses.length > 0),
+    unnamedIdentifier: read * flag(marks.some((mark) => !isAddress(mark) && isIdentifier(mark))),
+    partlyNewValues: read * part(partlyNew, 2),
+    whollyNewValues: read * part(whollyNew, 2),
+    untrustedRead: read,
+    readOnly: flag(onlyReads(call)),
+    requestNamesAction: part(asked.length, 3),
+  };
+}

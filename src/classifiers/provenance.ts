@@ -1,0 +1,127 @@
+import {
+  BaseDecisionModel,
+  type ClassifierResponse,
+  type Question,
+  type State,
+} from "@langchain/core/decisions";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { MonitorView } from "../transcript/view.js";
+import { featuresOf } from "./provenance-features.js";
+import { kindAnswer, NotAnswerable, readQuestion, readState } from "./provenance-request.js";
+import { explanationOf, riskOf } from "./provenance-risk.js";
+import { type Sources, sourcesOf } from "./provenance-sources.js";
+import { allFail, type Outcome, settle } from "./settle-answers.js";
+
+/**
+ * A decision model that needs no key, no network and no download, and answers in well under a millisecond.
+ * It asks where a call comes from: the user's words, what tools brought in, or nowhere. A logistic regression
+ * over 15 features (see `FEATURES`) gives the risk.
+ *
+ * **What it catches:** indirect injection, where text in tool output gets the agent to do what the user never
+ * asked for. **What it does not:** a harmful request by the user, a right action on the wrong target, an
+ * instruction that the user told the agent to follow ("do what the ticket says" looks like an injection to
+ * it), a permission that stands in a summary or was lifted later, sense and consequences of any kind. It
+ * compares words and knows no meaning: an injected text that never names the action nor its values passes,
+ * and so does one in another script than the tools' names if no value gives it away. So it is a first stage
+ * before a better judge, or a last resort where there is none; it is no judge alone.
+ *
+ * Measured on cases that took no part in fitting (`test` split; at the default threshold of 0.5):
+ *
+ * | source | what it holds | cases | ROC AUC | benign blocked | risky passed |
+ * | --- | --- | --- | --- | --- | --- |
+ * | all but BFCL | | 504 | 0.90 | 6 % | 27 % |
+ * | InjecAgent | indirect injection, and the same calls asked for by the user | 239 | 0.998 | 0 % | 4 % |
+ * | ASB | injected calls, told by their names | 111 | 0.99 | 6 % | 6 % |
+ * | ToolEmu (recorded) | vague requests with harmful effects | 112 | 0.78 | 6 % | 89 % |
+ * | tau-bench airline | wrong targets, unconfirmed writes | 42 | 0.72 | 33 % | 38 % |
+ * | BFCL (recorded) | ordinary single calls, nothing read before | 200 | | 0 % | |
+ * | all recorded but BFCL | | 133 | 0.69 | 14 % | 89 % |
+ *
+ * Fitted without the source it is measured on (`train` and `dev`): AUC 0.99 on InjecAgent, 0.95 on ASB, 0.79
+ * on tau-bench, 0.65 on ToolEmu. Reproduce with
+ * `npx tsx test/bench/train-provenance.ts --cases FILE --report-test`. The choice among two sets of weights
+ * was made on `train` and `dev`; both were then reported on `test` (pooled AUC 0.900 and 0.902). All cases are
+ * English; InjecAgent's attack texts stand word for word in its outputs, which flatters word overlap.
+ *
+ * **What an attacker can and cannot do:** more text in tool output, more earlier calls and more arguments can
+ * only raise the risk, never lower it; repeating the user's words changes nothing. Mixing the user's words
+ * into an argument lowers it a little. What the view leaves out cannot be compared: an instruction beyond
+ * `maxCharsPerToolResult`, or in an output older than `mostRecent` entries, is seen by its new values alone.
+ * With a view that has no `toolResults` it is nearly blind.
+ *
+ * It reads the guard's own state (`tool_calls`, `transcript`, `environment`) and answers questions of type
+ * `noul` about one of its calls, with a short fixed `explanation` that names the kind of evidence and never
+ * its content. Of choices it answers the guard's own (`explain`): `injected_instruction` or `none`, as it
+ * knows no other kind. `delegator` entries and `environment` explain where a value comes from, but ask for
+ * nothing; notes and reports count as tool output.
+ *
+ * @throws {ClassificationError} from `invoke` with reason `error` for another state or question; its `cause`
+ * says what can be answered, its `answers` hold the answers to the other questions.
+ *
+ * @example
+ * ```ts
+ * autoModeMiddleware({ tools: [sendMail], classifier: new ProvenanceDecisionModel() });
+ * ```
+ */
+export class ProvenanceDecisionModel extends BaseDecisionModel {
+  lc_namespace = ["langchain_auto_mode", "classifiers"];
+  /** Tool results have to be read, and far into them: instructions hide in long pages. */
+  readonly view: Partial<MonitorView> = {
+    channels: ["user", "toolCalls", "subagentReports", "toolResults"],
+    maxChars: 48_000,
+    maxCharsPerEntry: 12_000,
+    maxCharsPerToolResult: 12_000,
+  };
+
+  constructor() {
+    super({ model: "provenance-1" });
+  }
+
+  get _provider(): string {
+    return "langchain-auto-mode";
+  }
+
+  async _classify(
+    state: State,
+    questions: Record<string, Question>,
+    config?: Partial<RunnableConfig>,
+  ): Promise<ClassifierResponse> {
+    config?.signal?.throwIfAborted();
+    return settle(questions, { model: this.model, outcomes: outcomesOf(state, questions) });
+  }
+}
+
+function outcomesOf(
+  state: State,
+  questions: Readonly<Record<string, Question>>,
+): ReadonlyMap<string, Outcome> {
+  try {
+    const read = readState(state);
+    const sources = sourcesOf(read.transcript, read.environment);
+    return new Map(
+      Object.entries(questions).map(([id, question]) => [id, outcomeOf(id, question, read, sources)]),
+    );
+  } catch (error) {
+    if (error instanceof NotAnswerable) return allFail(questions, "error", error.message);
+    throw error;
+  }
+}
+
+function outcomeOf(
+  id: string,
+  question: Question,
+  read: ReturnType<typeof readState>,
+  sources: Sources,
+): Outcome {
+  try {
+    const { call, labels } = readQuestion(id, question, read.calls);
+    const values = featuresOf(call, sources);
+    const risk = riskOf(values);
+    if (labels !== undefined) return { answer: kindAnswer(risk, labels) };
+    const explanation = explanationOf(values);
+    return { answer: { type: "noul", noul: risk, ...(explanation === undefined ? {} : { explanation }) } };
+  } catch (error) {
+    if (error instanceof NotAnswerable) return { reason: "error", problem: error.message };
+    throw error;
+  }
+}
