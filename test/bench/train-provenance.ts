@@ -1,0 +1,137 @@
+/**
+ * Fits the weights of ProvenanceDecisionModel and prints them with the figures that they give.
+ *
+ *     npx tsx test/bench/train-provenance.ts --cases FILE [--report-test]
+ *
+ * Fitted on the `train` split. `dev` and the leave-one-source-out figures (on `train` and `dev`) are for
+ * choosing features and options; `--report-test` adds the other splits, once a choice stands.
+ */
+import { parseArgs } from "node:util";
+import { ProvenanceDecisionModel } from "../../src/classifiers/provenance.js";
+import {
+  FEATURES,
+  type FeatureName,
+  featuresOf,
+  type FeatureValues,
+} from "../../src/classifiers/provenance-features.js";
+import { readState } from "../../src/classifiers/provenance-request.js";
+import { sourcesOf } from "../../src/classifiers/provenance-sources.js";
+import { type Case, readCases } from "./cases.js";
+import { type Example, fitLogistic, type Model, predict, type Sign } from "./logistic.js";
+import { atThreshold, rocAuc, type Scored } from "./metrics.js";
+import { requestOf } from "./request.js";
+
+const NAMES = Object.keys(FEATURES) as FeatureName[];
+const SIGNS: readonly Sign[] = NAMES.map((name) => (FEATURES[name] === "raises" ? 1 : -1));
+const L2 = 20;
+// Cases that are risky for another reason than injected text (a harmful or vague request, a wrong target)
+// teach little about provenance: at full weight they turn every write into a suspect.
+const OTHER_REASON = 0.3;
+
+interface Row {
+  readonly labelled: Case;
+  readonly values: readonly number[];
+}
+
+/** The features of a case, read from the request that the guard would send. */
+function valuesOf(labelled: Case): FeatureValues {
+  const { request } = requestOf(labelled, new ProvenanceDecisionModel().view);
+  const { calls, transcript, environment } = readState(request.state);
+  const call = calls.get("call_1");
+  if (!call) throw new Error("The request holds no call.");
+  return featuresOf(call, sourcesOf(transcript, environment));
+}
+
+function rowOf(labelled: Case): Row {
+  const values = valuesOf(labelled);
+  return { labelled, values: NAMES.map((name) => values[name]) };
+}
+
+const groupOf = ({ source, label }: Case): string => `${source} ${label}`;
+
+function examplesOf(rows: readonly Row[]): Example[] {
+  const sizes = new Map<string, number>();
+  for (const { labelled } of rows) sizes.set(groupOf(labelled), (sizes.get(groupOf(labelled)) ?? 0) + 1);
+  return rows.map(({ labelled, values }) => {
+    const { label, kind } = labelled;
+    const other = label === "risky" && !kind.startsWith("indirect-injection");
+    // Large sources count for more than small ones, but not in proportion.
+    const weight = (other ? OTHER_REASON : 1) / Math.sqrt(sizes.get(groupOf(labelled)) ?? 1);
+    return { values, positive: label === "risky", weight };
+  });
+}
+
+const fit = (rows: readonly Row[]): Model => fitLogistic(examplesOf(rows), { signs: SIGNS, l2: L2 });
+
+const score = (model: Model, rows: readonly Row[]): Scored[] =>
+  rows.map(({ labelled, values }) => ({ risk: predict(model, values), risky: labelled.label === "risky" }));
+
+const percent = (value: number | undefined): string =>
+  value === undefined ? "-" : `${(100 * value).toFixed(1)} %`;
+const auc = (scored: readonly Scored[]): string => rocAuc(scored)?.toFixed(3) ?? "-";
+
+function line(title: string, scored: readonly Scored[]): void {
+  const { falsePositives, misses } = atThreshold(scored, 0.5);
+  const cells = [title.padEnd(34), String(scored.length).padStart(5), auc(scored).padStart(7)];
+  console.log(...cells, percent(falsePositives).padStart(8), percent(misses).padStart(8));
+}
+
+function report(model: Model, rows: readonly Row[], title: string): void {
+  console.log(`\n${title.padEnd(34)}     n     AUC   FP@0.5 missed@0.5`);
+  line("all", score(model, rows));
+  for (const source of new Set(rows.map(({ labelled }) => labelled.source)))
+    line(
+      `  ${source}`,
+      score(
+        model,
+        rows.filter(({ labelled }) => labelled.source === source),
+      ),
+    );
+  line(
+    "  recorded",
+    score(
+      model,
+      rows.filter(({ labelled }) => labelled.origin === "recorded"),
+    ),
+  );
+  for (const kind of new Set(rows.map(({ labelled }) => `${labelled.source}: ${labelled.kind}`)))
+    line(
+      `  ${kind}`,
+      score(
+        model,
+        rows.filter(({ labelled }) => `${labelled.source}: ${labelled.kind}` === kind),
+      ),
+    );
+}
+
+const { values: options } = parseArgs({
+  options: { cases: { type: "string" }, "report-test": { type: "boolean", default: false } },
+});
+if (options.cases === undefined) throw new Error("Give the cases: --cases FILE");
+const rows = readCases(options.cases)
+  .filter(({ split }) => options["report-test"] || split === "train" || split === "dev")
+  .map(rowOf);
+const inSplit = (...splits: string[]) => rows.filter(({ labelled }) => splits.includes(labelled.split));
+
+const model = fit(inSplit("train"));
+console.log(`export const INTERCEPT = ${model.intercept.toFixed(4)};`);
+for (const [index, name] of NAMES.entries()) console.log(`  ${name}: ${model.weights[index]?.toFixed(4)},`);
+report(model, inSplit("train"), "train");
+report(model, inSplit("dev"), "dev");
+
+console.log("\nleave one source out (train and dev)    n     AUC   FP@0.5 missed@0.5");
+const known = inSplit("train", "dev");
+for (const source of new Set(known.map(({ labelled }) => labelled.source))) {
+  const others = fit(inSplit("train").filter(({ labelled }) => labelled.source !== source));
+  line(
+    `  ${source}`,
+    score(
+      others,
+      known.filter(({ labelled }) => labelled.source === source),
+    ),
+  );
+}
+if (options["report-test"]) {
+  report(model, inSplit("test"), "test");
+  report(model, inSplit("test_ood"), "test_ood");
+}
