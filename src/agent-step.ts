@@ -123,10 +123,19 @@ export class AgentStep {
     return calls.findLastIndex((call) => call.id === id) === index ? index : -1;
   }
 
-  /** Announces a call. All calls of a step arrive before the first of them goes on. */
-  enter(request: Request): void {
+  /**
+   * Announces a guarded call, and gives it as it stands now: whoever changes its arguments while it is
+   * judged changes neither what is judged nor what runs. All calls of a step arrive before the first of
+   * them goes on.
+   */
+  enter(request: Request): Request {
+    const snapshot = takeSnapshot(request.toolCall.args);
+    const entered = snapshot
+      ? { ...request, toolCall: { ...request.toolCall, args: snapshot.value } }
+      : request;
     const index = this.indexOf(request);
-    if (index >= 0) this.#entered.set(index, request);
+    if (index >= 0) this.#entered.set(index, entered);
+    return entered;
   }
 
   /** What was decided for a planned call. Undefined if the plan does not hold it. */
@@ -273,7 +282,6 @@ export function createSteps(
       step = new AgentStep(policy, keys, request, toolsOf);
       steps.set(key, step);
     }
-    step.enter(request);
     return step;
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import { sha256 } from "@langchain/core/utils/hash";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
 /** A JSON object. */
 export type JsonObject = { [key: string]: JsonValue };
@@ -63,15 +64,22 @@ export function canonicalJson(value: JsonValue): string {
   return `{${members.join(",")}}`;
 }
 
+// The copies themselves, which nobody changes: a snapshot of a snapshot costs nothing.
+const snapshots = new WeakMap<object, ArgumentsSnapshot>();
+
 /**
  * Copies a call's arguments. `undefined` means malformed: no plain object, or something in it that
  * JSON cannot hold (a cycle, a function, a class instance, NaN, a bigint, a throwing getter).
  */
 export function takeSnapshot(args: unknown): ArgumentsSnapshot | undefined {
   if (typeof args !== "object" || args === null || Array.isArray(args)) return undefined;
+  const known = snapshots.get(args);
+  if (known) return known;
   try {
     const value = copy(args, new Set()) as JsonObject;
-    return { value, json: canonicalJson(value) };
+    const snapshot = { value, json: canonicalJson(value) };
+    snapshots.set(value, snapshot);
+    return snapshot;
   } catch {
     // Not JSON, or a getter that throws: either way nothing that could be judged and then run.
     return undefined;
@@ -83,7 +91,10 @@ export function thaw(snapshot: ArgumentsSnapshot): JsonObject {
   return structuredClone(snapshot.value);
 }
 
-/** Lower-case hex SHA-256 of the canonical JSON. */
+/**
+ * Lower-case hex SHA-256 of the canonical JSON. Not by `sha256` of `@langchain/core/utils/hash`: what that
+ * gives is another hash, which no other program would come to.
+ */
 export function digest(snapshot: ArgumentsSnapshot): string {
-  return sha256(snapshot.json);
+  return bytesToHex(sha256(utf8ToBytes(snapshot.json)));
 }

@@ -120,11 +120,14 @@ export function autoModeMiddleware(
     wrapToolCall: async (given, handler) => {
       const request = given as unknown as Request;
       const run = handler as never;
+      const listed = ruleFor(policy, request) !== undefined;
       const step = stepOf(request);
-      const runner = new CallRunner(host, step, request);
       if (asking.isOver(request, step)) return new Command({ update: {} });
-      const guarded = ruleFor(policy, request) !== undefined || step.isApproved(request);
-      const { result, operation } = guarded ? await runner.runGuarded(run) : await runner.runUnlisted(run);
+      // A person may have edited a call into one of a tool that is not listed.
+      const { result, operation } =
+        listed || step.isApproved(request)
+          ? await new CallRunner(host, step, step.enter(request)).runGuarded(run)
+          : await new CallRunner(host, step, request).runUnlisted(run);
       const updates = new Map<string, unknown>();
       if (operation) updates.set(keys.thread, operation);
       if (!result) return new Command({ update: Object.fromEntries(updates) });

@@ -123,7 +123,7 @@ const schema = z.strictObject(
     criteria: criteria.optional(),
     instructions: instructions.optional(),
     threshold: threshold.optional(),
-    view: z.unknown(),
+    view: z.unknown().optional(),
     environment: z
       .custom<Environment>((value) => isFunction(value) || isJson(value), "JSON, or a function that gives it")
       .optional(),
@@ -139,7 +139,7 @@ const schema = z.strictObject(
         `an object whose fields are each ${limitText}`,
       )
       .optional(),
-    whenLimitReached: z.unknown(),
+    whenLimitReached: z.unknown().optional(),
     onUnavailable: oneOf(["throw", "continue", "ask"]).optional(),
     siblings: oneOf(["independent", "all-or-none"]).optional(),
     author: oneOf(["user", "agent"]).optional(),
