@@ -71,11 +71,14 @@ describe.each([
     run("npm", ["install", "--no-audit", "--no-fund", packed.tarball, ...wanted], folder);
   });
 
-  test("the peers are the versions in question, and core is there once", () => {
+  test("the peers are the versions in question, and core and graph are there once", () => {
     expect(peers.map(([name]) => [name, installedVersion(folder, name)])).toEqual(
       peers.map(([name, range]) => [name, installed(range)]),
     );
-    expect(installedCopies(folder, "@langchain/core")).toEqual(["node_modules/@langchain/core"]);
+    const shared = ["@langchain/core", "@langchain/langgraph"];
+    expect(shared.map((name) => installedCopies(folder, name))).toEqual(
+      shared.map((name) => [`node_modules/${name}`]),
+    );
   });
 
   test("a guarded agent runs: the risky call is blocked, the safe one runs", () => {
