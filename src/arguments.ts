@@ -60,7 +60,7 @@ export function canonicalJson(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
   const members = Object.keys(value)
     .toSorted()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson((value as JsonObject)[key] as JsonValue)}`);
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] as JsonValue)}`);
   return `{${members.join(",")}}`;
 }
 

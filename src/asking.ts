@@ -1,6 +1,6 @@
 import { type BaseMessage, ToolMessage } from "@langchain/core/messages";
 import { type Command, interrupt } from "@langchain/langgraph";
-import type { AgentStep, Request, StateKeys } from "./agent-step.js";
+import { type AgentStep, type StateKeys, threadOf } from "./agent-step.js";
 import { digest, takeSnapshot } from "./arguments.js";
 import type { DecisionRecord } from "./decision-record.js";
 import { ConfigurationError } from "./errors.js";
@@ -10,15 +10,12 @@ import { type HumanDecision, readDecisions } from "./human/decisions.js";
 import { type RewrittenCall, rewriteProposal } from "./human/rewrite-proposal.js";
 import { type Proposal, answerOvertaken, answeredIds, errorMessage, findProposal } from "./human/waiting.js";
 import { type AskFallback, askHuman } from "./limits/fallbacks.js";
-import {
-  type Approval,
-  type CountedCall,
-  INITIAL,
-  type StepState,
-  type ThreadState,
-  reduceState,
-} from "./limits/state.js";
+import { type Approval, type CountedCall, type StepState, reduceState } from "./limits/state.js";
 import type { Policy } from "./policy.js";
+import type { Request } from "./step-calls.js";
+
+// The host's own key for it; the public runtime does not tell.
+const CHECKPOINTER = "__pregel_checkpointer";
 
 type Runtime = Request["runtime"];
 type Deliver = (record: DecisionRecord, request: { runtime: Runtime }) => void;
@@ -57,7 +54,7 @@ function question(shown: readonly Shown[], fallback: AskFallback) {
 
 /** Asks until the answer fits. Each further question is an interrupt of its own in the same node. */
 function ask(shown: readonly Shown[], fallback: AskFallback, runtime: Runtime): HumanDecision[] {
-  if (!runtime.configurable?.__pregel_checkpointer)
+  if (!runtime.configurable?.[CHECKPOINTER])
     throw new ConfigurationError(
       "checkpointer",
       "is missing; expected one, since asking a person pauses the run: createAgent({ checkpointer: new MemorySaver(), ... })",
@@ -110,21 +107,20 @@ function shownCalls(step: StepState, proposal: Proposal, answered: ReadonlySet<s
   });
 }
 
+/** Approvals whose calls have not run yet. */
+function openApprovals(state: State, step: StepState): Approval[] {
+  const proposal = findProposal(state.messages, step.messageId);
+  return proposal ? unanswered(step.approvals, answeredIds(state.messages, proposal.position + 1)) : [];
+}
+
 /** The part of the middleware that parks calls, asks a person and lets approved calls run. */
 export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) {
   const asks =
     policy.mode === "enforce" && (policy.fallback.kind === "ask" || policy.onUnavailable === "ask");
   const fallback = policy.fallback.kind === "ask" ? policy.fallback : askHuman();
-  const threadOf = (state: object): ThreadState =>
-    ((state as Record<string, unknown>)[keys.thread] as ThreadState | undefined) ?? INITIAL;
-  const openApprovals = (state: State, step: StepState): Approval[] => {
-    const proposal = findProposal(state.messages, step.messageId);
-    return proposal ? unanswered(step.approvals, answeredIds(state.messages, proposal.position + 1)) : [];
-  };
-
   const hook = (given: unknown, runtime: Runtime) => {
     const state = given as State;
-    const thread = threadOf(state);
+    const thread = threadOf(state, keys);
     const { step } = thread;
     const proposal = step && findProposal(state.messages, step.messageId);
     if (!step || !proposal) return undefined;
@@ -159,6 +155,9 @@ export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) 
 
     answerOvertaken,
 
+    /** Whether a person may have to do with a call: only then its step is looked at. */
+    concerns: (request: Request): boolean => asks && threadOf(request.state, keys).step !== undefined,
+
     /**
      * Whether a call has nothing to do in this pass. After an approval the host starts every call of the
      * step that has no answer: approved calls run one for each pass, so that an interrupt or a crash in
@@ -167,24 +166,26 @@ export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) 
      */
     isOver(request: Request, agentStep: AgentStep): boolean {
       const { step } = agentStep.thread;
-      if (!asks || !step || step.messageId !== agentStep.messageId || step.approvals.length === 0)
-        return false;
+      if (!step || step.messageId !== agentStep.messageId || step.approvals.length === 0) return false;
       const { id } = request.toolCall;
       if (!id) return true;
-      if (!step.approvals.some((approval) => approval.id === id)) return false;
-      const [next] = openApprovals(request.state as State, step);
+      if (!agentStep.isApproved(id)) return false;
+      const [next] = openApprovals(request.state, step);
       return next !== undefined && next.id !== id;
     },
 
     /** A returnDirect result as the last message would end the run while calls still wait. */
-    async keepAsking(result: ToolMessage | Command, request: Request, agentStep: AgentStep) {
+    async keepAsking(
+      result: ToolMessage | Command,
+      request: Request,
+      stepOf: (request: Request) => AgentStep,
+    ): Promise<ToolMessage | Command> {
       const tool = request.tool as { returnDirect?: boolean } | undefined;
       if (!asks || !tool?.returnDirect || !ToolMessage.isInstance(result)) return result;
+      const agentStep = stepOf(request);
       const { step } = agentStep.thread;
       const isLater = step?.messageId === agentStep.messageId && step.approvals.length > 0;
-      const waits = isLater
-        ? openApprovals(request.state as State, step).length > 1
-        : await agentStep.parksCalls();
+      const waits = isLater ? openApprovals(request.state, step).length > 1 : await agentStep.parksCalls();
       if (!waits) return result;
       // The router knows such a result by its name.
       delete result.name;

@@ -1,6 +1,5 @@
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { Counters, UnavailableReason } from "./errors.js";
-import type { RiskKind } from "./question.js";
 
 /** What became of a guarded call. */
 export type Outcome =
@@ -63,7 +62,7 @@ export interface DecisionRecord {
 
 /** What a record takes from the decision; id and time are added. */
 export type RecordFields = Omit<DecisionRecord, "id" | "at" | "reason"> & {
-  readonly reason?: RiskKind | string | undefined;
+  readonly reason?: string | undefined;
 };
 
 /** Makes a frozen record with an id and a time. */

@@ -1,6 +1,6 @@
-import type { Request } from "./agent-step.js";
 import type { DecisionRecord } from "./decision-record.js";
 import type { Policy } from "./policy.js";
+import type { Request } from "./step-calls.js";
 
 type Deliver = (record: DecisionRecord, request: Pick<Request, "runtime">) => void;
 

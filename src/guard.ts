@@ -1,16 +1,8 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { type ArgumentsSnapshot, digest, takeSnapshot, thaw } from "./arguments.js";
-import { type DecisionRecord, type Executed, createRecord } from "./decision-record.js";
 import type { UnavailableReason } from "./errors.js";
-import {
-  type Malformation,
-  PRECHECK_REASON,
-  blockedReason,
-  heldBackFeedback,
-  malformedFeedback,
-  unavailableFeedback,
-} from "./feedback.js";
-import { type Judgement, classifierName, judgeCalls } from "./judge.js";
+import type { Malformation } from "./feedback.js";
+import { type Judgement, judgeCalls } from "./judge.js";
 import type { Standing } from "./limits/counters.js";
 import type { Approval } from "./limits/state.js";
 import type { PrecheckCall, ToolRule } from "./options.js";
@@ -65,7 +57,7 @@ interface Opened {
   finding: Finding | undefined;
 }
 
-function open(call: StepCall, approvals: readonly Approval[]): Opened {
+function openCall(call: StepCall, approvals: readonly Approval[]): Opened {
   const snapshot = takeSnapshot(call.args);
   const malformation = call.malformation ?? (snapshot === undefined ? "bad_arguments" : undefined);
   if (snapshot === undefined || malformation !== undefined)
@@ -160,7 +152,7 @@ export async function decideStep(
   calls: readonly StepCall[],
   context: StepContext,
 ): Promise<DecidedCall[]> {
-  const opened = calls.map((call) => open(call, context.approvals));
+  const opened = calls.map((call) => openCall(call, context.approvals));
   await Promise.all(opened.map((item) => applyPrecheck(item, context)));
   context.signal?.throwIfAborted();
   const asked = new Set(opened.filter((item) => item.finding === undefined));
@@ -185,58 +177,4 @@ export async function decideStep(
     messageId: context.messageId,
     ...(asked.has(item) && judgement ? { judgement } : {}),
   }));
-}
-
-/** Why a call got no verdict, if that is so. */
-export function unavailableReason({ finding }: DecidedCall): UnavailableReason | undefined {
-  return finding.kind === "judged" && "unavailable" in finding.answered
-    ? finding.answered.unavailable
-    : undefined;
-}
-
-/** What the agent is told about a call that did not run. Never empty. */
-export function feedbackFor(policy: Policy, decided: DecidedCall, runEnds: boolean): string {
-  const { call, finding, decision } = decided;
-  if (decision.outcome === "held_back") return heldBackFeedback(call.name);
-  if (finding.kind === "malformed") return malformedFeedback(call.name, finding.malformation);
-  const unavailable = unavailableReason(decided);
-  if (unavailable !== undefined) return unavailableFeedback(call.name, unavailable, runEnds);
-  const reason =
-    finding.kind === "judged"
-      ? blockedReason(finding.answered as { explanation?: string }, call.rule.criteria)
-      : PRECHECK_REASON;
-  return policy.feedback({ reason, toolName: call.name });
-}
-
-function recordedReason({ finding, decision }: DecidedCall): string | undefined {
-  if (decision.outcome === "held_back") return "another call of the step was stopped";
-  if (finding.kind === "malformed") return finding.malformation;
-  if (finding.kind === "rule") return "precheck";
-  return finding.kind === "judged" && "risk" in finding.answered ? finding.answered.kind : undefined;
-}
-
-/** The record of a decision. */
-export function recordFor(policy: Policy, decided: DecidedCall, executed?: Executed): DecisionRecord {
-  const { call, finding, decision, judgement, snapshot } = decided;
-  const unavailable = unavailableReason(decided);
-  return createRecord({
-    label: policy.label,
-    mode: policy.mode,
-    messageId: decided.messageId,
-    ...(judgement?.requestId ? { requestId: judgement.requestId } : {}),
-    toolCallId: call.id,
-    toolName: call.name,
-    argsDigest: snapshot ? digest(snapshot) : "",
-    outcome: decision.outcome,
-    by: decision.by,
-    ...(executed ? { executed } : {}),
-    ...(finding.kind === "judged" && "risk" in finding.answered ? { risk: finding.answered.risk } : {}),
-    threshold: call.rule.threshold,
-    reason: recordedReason(decided),
-    ...(unavailable ? { unavailableReason: unavailable } : {}),
-    classifier: judgement?.classifier ?? classifierName(policy.classifier),
-    latencyMs: judgement?.latencyMs ?? 0,
-    ...(judgement?.usage ? { usage: judgement.usage } : {}),
-    counters: decision.counters,
-  });
 }

@@ -1,8 +1,8 @@
-import type { AIMessage, BaseMessage } from "@langchain/core/messages";
+import type { BaseMessage } from "@langchain/core/messages";
 import { Command, ReducedValue, StateSchema } from "@langchain/langgraph";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import { z } from "zod";
-import { type AgentStep, type Request, createSteps, ruleFor } from "./agent-step.js";
+import { createSteps, threadOf } from "./agent-step.js";
 import { createDelivery } from "./delivery.js";
 import { createAsking } from "./asking.js";
 import { INITIAL, type ThreadState, reduceState } from "./limits/state.js";
@@ -11,6 +11,7 @@ import type { AutoModeOptions } from "./options.js";
 import { type Policy, resolvePolicy } from "./policy.js";
 import { type CallHost, CallRunner } from "./run-call.js";
 import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./run-input.js";
+import { type Request, ruleFor } from "./step-calls.js";
 import { createStartGates } from "./tool-start.js";
 import { createToolNameCheck } from "./tool-names.js";
 import { addUpdates, markWrittenMessages, stripKeys } from "./updates.js";
@@ -72,12 +73,11 @@ export function autoModeMiddleware(
     policy,
     attachGate: createStartGates(),
     deliver,
-    keepFailure: (step: AgentStep, error: unknown) => {
+    stepOf,
+    keepFailure: (step, error) => {
       if (step.message) failures.set(step.message, error);
     },
   };
-  const threadOf = (state: object): ThreadState =>
-    ((state as Record<string, unknown>)[keys.thread] as ThreadState | undefined) ?? INITIAL;
   const asking = createAsking(policy, keys, deliver);
 
   const middleware = createMiddleware({
@@ -91,7 +91,7 @@ export function autoModeMiddleware(
       return {
         [keys.thread]: { op: "turn", turn: globalThis.crypto.randomUUID() },
         [keys.input]: noteInput(state.messages, input, policy.view.maxChars),
-        ...asking.answerOvertaken(state.messages, threadOf(state)),
+        ...asking.answerOvertaken(state.messages, threadOf(state, keys)),
       } as never;
     },
 
@@ -99,7 +99,7 @@ export function autoModeMiddleware(
 
     wrapModelCall: async (request, handler) => {
       checkToolNames(request.tools);
-      const thread = threadOf(request.state);
+      const thread = threadOf(request.state, keys);
       const proposal = request.messages.findLast((message) => message.getType() === "ai");
       const action = atModelNode(policy, thread, proposal && failures.get(proposal));
       if (action?.kind === "halt") return action.message;
@@ -120,24 +120,23 @@ export function autoModeMiddleware(
     wrapToolCall: async (given, handler) => {
       const request = given as unknown as Request;
       const run = handler as never;
-      const listed = ruleFor(policy, request) !== undefined;
-      const step = stepOf(request);
-      if (asking.isOver(request, step)) return new Command({ update: {} });
+      const concerned = asking.concerns(request);
+      if (concerned && asking.isOver(request, stepOf(request))) return new Command({ update: {} });
       // A person may have edited a call into one of a tool that is not listed.
-      const { result, operation } =
-        listed || step.isApproved(request)
-          ? await new CallRunner(host, step, step.enter(request)).runGuarded(run)
-          : await new CallRunner(host, step, request).runUnlisted(run);
+      const isGuarded =
+        ruleFor(policy, request) !== undefined ||
+        (concerned && stepOf(request).isApproved(request.toolCall.id));
+      const { result, operation } = isGuarded
+        ? await new CallRunner(host, stepOf(request).enter(request)).runGuarded(run)
+        : await new CallRunner(host, request).runUnlisted(run);
       const updates = new Map<string, unknown>();
       if (operation) updates.set(keys.thread, operation);
       if (!result) return new Command({ update: Object.fromEntries(updates) });
       const marked = markWrittenMessages(stripKeys(result, privateKeys), request.toolCall.name);
       if (marked.written.length > 0) updates.set(keys.input, { op: "written", messages: marked.written });
-      return addUpdates(await asking.keepAsking(marked.result, request, step), updates);
+      return addUpdates(await asking.keepAsking(marked.result, request, stepOf), updates);
     },
   });
   // The private channels are nobody's business: the agent's own state type stays as it is.
   return middleware as unknown as AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
 }
-
-export type { AIMessage };

@@ -118,7 +118,7 @@ export async function writeTrusted<R extends ModelRequest, T>(
   request: R,
   handler: (request: R) => Promise<T> | T,
 ): Promise<T | Command> {
-  const systemMessage = request.systemMessage.concat(trustedNote(policy, thread, request.messages) as never);
+  const systemMessage = request.systemMessage.concat(trustedNote(policy, thread, request.messages));
   const response = await handler({ ...request, model, systemMessage });
   // A Command beside a structured response would lose the response; without calls there is nothing to mark.
   if (!AIMessage.isInstance(response) || !response.tool_calls?.length) return response;

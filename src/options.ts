@@ -34,7 +34,7 @@ export interface PrecheckContext {
   tool: ClientTool | ServerTool | undefined;
   /** The agent's state from before this step. */
   state: { messages: BaseMessage[] } & Record<string, unknown>;
-  runtime: Runtime<unknown>;
+  runtime: Runtime;
 }
 
 /** What a precheck decides: run it, block it, or ask the classifier. */
@@ -47,7 +47,7 @@ export type Precheck = (
 ) => PrecheckAnswer | Promise<PrecheckAnswer>;
 
 /** Facts and rules of the operator: JSON, or a function that gives it for each request. */
-export type Environment = JsonValue | ((runtime: Runtime<unknown>) => JsonValue | Promise<JsonValue>);
+export type Environment = JsonValue | ((runtime: Runtime) => JsonValue | Promise<JsonValue>);
 
 /** Options of {@link autoModeMiddleware}. */
 export interface AutoModeOptions {

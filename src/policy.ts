@@ -1,12 +1,10 @@
-import type { Content, NoulCriteria } from "@langchain/core/decisions";
-import { z } from "zod";
-import { takeSnapshot } from "./arguments.js";
 import { ConfigurationError } from "./errors.js";
 import { DEFAULT_FEEDBACK, type Feedback, parseFeedback } from "./feedback.js";
 import type { Classifier } from "./judge.js";
 import { DEFAULT_LIMITS, type Limits } from "./limits/counters.js";
 import { type Fallback, haltRun } from "./limits/fallbacks.js";
 import { checkFallback } from "./limits/check-fallback.js";
+import { checkOptions, checkToolReference, checkTunedTool } from "./option-checks.js";
 import type { AutoModeOptions, Environment, ToolRule } from "./options.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "./question.js";
 import { type MonitorView, resolveView } from "./transcript/view.js";
@@ -14,6 +12,8 @@ import { type MonitorView, resolveView } from "./transcript/view.js";
 /** The options, checked and completed. Nothing in it is the caller's own object, but for what is called. */
 export interface Policy {
   readonly rules: ReadonlyMap<string, ToolRule>;
+  /** For calls without a rule of their own. */
+  readonly general: ToolRule;
   readonly classifier: Classifier;
   readonly view: MonitorView;
   readonly environment: Environment | undefined;
@@ -32,153 +32,6 @@ export interface Policy {
   readonly label: string;
 }
 
-/** Names a value's type without repeating the value. */
-export function typeName(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
-  if (typeof value === "string") return value.trim() === "" ? "an empty string" : "a string";
-  if (typeof value === "number") return Number.isNaN(value) ? "NaN" : "a number";
-  if (typeof value === "object") return "an object";
-  return value === undefined ? "missing" : `a ${typeof value}`;
-}
-
-const isJson = (value: unknown): boolean => value !== undefined && takeSnapshot({ value }) !== undefined;
-const isFunction = (value: unknown): boolean => typeof value === "function";
-
-const criteria = z.custom<NoulCriteria | null>(
-  (value) =>
-    value === null ||
-    (typeof value === "object" &&
-      !Array.isArray(value) &&
-      isJson(value) &&
-      Object.keys(value as object).every((key) => key === "true" || key === "false")),
-  "null, or an object with JSON under the keys true and false",
-);
-const instructions = z.custom<Content>(
-  (value) =>
-    typeof value === "string"
-      ? value.trim() !== ""
-      : typeof value === "object" && value !== null && isJson(value),
-  "a text that is not empty, a JSON object or a JSON array",
-);
-const unit = "a number from 0 to 1";
-const threshold = z.number(unit).min(0, unit).max(1, unit);
-const limitText = "a whole number of at least 1, or Infinity";
-const limit = z.custom<number>(
-  (value) => value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1),
-  limitText,
-);
-const delayText = "milliseconds, more than 0 and at most 2147483647";
-const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
-  z.enum(values, `one of ${values.map((value) => `"${value}"`).join(", ")}`);
-const text = (expected: string) => z.string(expected).refine((value) => value.trim() !== "", expected);
-const optionalFunction = (expected: string) =>
-  z.custom<(...args: never[]) => unknown>(isFunction, expected).optional();
-
-const CLASSIFIER = "a decision model, or a Runnable with its request and response";
-function isChatModel(value: object): boolean {
-  const inner =
-    "bound" in value && typeof value.bound === "object" && value.bound !== null ? value.bound : value;
-  return "_llmType" in inner || "bindTools" in inner;
-}
-const classifier = z.custom<Classifier>(
-  (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    "invoke" in value &&
-    isFunction(value.invoke) &&
-    !isChatModel(value),
-  `${CLASSIFIER}; a chat model judges as new ChatDecisionModel({ model }) of langchain-auto-mode/classifiers`,
-);
-
-const TOOL = "a tool's name, a tool object, or { tool, criteria?, instructions?, threshold? }";
-const toolReference = z.custom<string | { name: string }>(
-  (value) =>
-    typeof value === "string"
-      ? value !== ""
-      : typeof value === "object" &&
-        value !== null &&
-        "name" in value &&
-        typeof value.name === "string" &&
-        value.name !== "" &&
-        "invoke" in value &&
-        isFunction(value.invoke),
-  TOOL,
-);
-const tunedTool = z.strictObject(
-  {
-    tool: toolReference,
-    criteria: criteria.optional(),
-    instructions: instructions.optional(),
-    threshold: threshold.optional(),
-  },
-  TOOL,
-);
-const TOOLS = `a list, not empty, of ${TOOL}`;
-
-const schema = z.strictObject(
-  {
-    tools: z.array(z.unknown(), TOOLS).min(1, TOOLS),
-    classifier,
-    criteria: criteria.optional(),
-    instructions: instructions.optional(),
-    threshold: threshold.optional(),
-    view: z.unknown().optional(),
-    environment: z
-      .custom<Environment>((value) => isFunction(value) || isJson(value), "JSON, or a function that gives it")
-      .optional(),
-    precheck: optionalFunction('a function that gives "allow", "block" or "classify"'),
-    feedback: text("a text with the field {reason}").optional(),
-    limits: z
-      .strictObject(
-        {
-          consecutiveBlocks: limit.optional(),
-          totalBlocks: limit.optional(),
-          consecutiveUnavailable: limit.optional(),
-        },
-        `an object whose fields are each ${limitText}`,
-      )
-      .optional(),
-    whenLimitReached: z.unknown().optional(),
-    onUnavailable: oneOf(["throw", "continue", "ask"]).optional(),
-    siblings: oneOf(["independent", "all-or-none"]).optional(),
-    author: oneOf(["user", "agent"]).optional(),
-    mode: oneOf(["enforce", "observe"]).optional(),
-    timeoutMs: z.number(delayText).gt(0, delayText).max(2_147_483_647, delayText).optional(),
-    explain: z.boolean("true or false").optional(),
-    onUnknownTool: oneOf(["warn", "ignore", "throw"]).optional(),
-    onDecision: optionalFunction("a function that takes a decision record"),
-    label: text("a text that is not empty").optional(),
-  },
-  "an object with at least tools and classifier",
-);
-
-function at(value: unknown, path: readonly PropertyKey[]): unknown {
-  let current = value;
-  for (const key of path) current = (current as Record<PropertyKey, unknown> | undefined)?.[key];
-  return current;
-}
-
-/** Checks with zod and reports the first problem in this package's own words. */
-export function check<T>(type: z.ZodType<T>, value: unknown, root: string): T {
-  const result = type.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0] as z.core.$ZodIssue;
-  if (issue.code === "unrecognized_keys") {
-    const option = [root, ...issue.path, issue.keys[0]]
-      .filter((part) => part !== "")
-      .map(String)
-      .join(".");
-    throw new ConfigurationError(option, "is not an option; check its spelling");
-  }
-  const option =
-    [root, ...issue.path]
-      .filter((part) => part !== "")
-      .map(String)
-      .join(".") || "options";
-  throw new ConfigurationError(option, `is ${typeName(at(value, issue.path))}; expected ${issue.message}`);
-}
-
 function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string, ToolRule> {
   const rules = new Map<string, ToolRule>();
   const tuned = new Set<string>();
@@ -186,8 +39,8 @@ function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string,
     const option = `tools.${index}`;
     const isTuned = typeof item === "object" && item !== null && "tool" in item && !("invoke" in item);
     const { tool, ...own } = isTuned
-      ? check(tunedTool, item, option)
-      : { tool: check(toolReference, item, option) };
+      ? checkTunedTool(item, option)
+      : { tool: checkToolReference(item, option) };
     const name = typeof tool === "string" ? tool : tool.name;
     if (rules.has(name) && (isTuned || tuned.has(name)))
       throw new ConfigurationError(
@@ -203,7 +56,7 @@ function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string,
 
 /** Checks and completes the options, once. */
 export function resolvePolicy(options: AutoModeOptions): Policy {
-  const given = check(schema, options, "");
+  const given = checkOptions(options);
   const general: ToolRule = {
     // The built-in criteria keep their identity, by which feedback knows that they are not the user's.
     criteria: given.criteria === undefined ? DEFAULT_CRITERIA : structuredClone(given.criteria),
@@ -215,6 +68,7 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
   );
   return Object.freeze({
     rules: resolveTools(given.tools, general),
+    general,
     classifier: given.classifier,
     view: resolveView(given.view, given.classifier.view),
     environment:

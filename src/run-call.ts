@@ -1,23 +1,23 @@
-import { ToolMessage } from "@langchain/core/messages";
+import type { ToolMessage } from "@langchain/core/messages";
 import type { Command } from "@langchain/langgraph";
+import type { AgentStep } from "./agent-step.js";
 import { digest, takeSnapshot, thaw } from "./arguments.js";
-import { type AgentStep, type Request, executingName } from "./agent-step.js";
-import type { DecisionRecord, Executed } from "./decision-record.js";
-import { type DecidedCall, feedbackFor, recordFor, unavailableReason } from "./guard.js";
+import { CallReport, type ReportHost } from "./call-report.js";
+import type { Executed } from "./decision-record.js";
+import type { DecidedCall } from "./guard.js";
 import { guardTool } from "./guarded-tool.js";
-import { ClassificationError } from "./errors.js";
-import type { CountedCall, Operation, WaitingCall } from "./limits/state.js";
-import type { Policy } from "./policy.js";
+import type { Operation } from "./limits/state.js";
+import { type Request, executingName } from "./step-calls.js";
 import type { StartGate, ToolStart } from "./tool-start.js";
 
-type Handler = (request: Request) => Promise<ToolMessage | Command> | ToolMessage | Command;
 type Result = ToolMessage | Command;
+type Handler = (request: Request) => Promise<Result> | Result;
 
-/** What a guarded call, carried out, leaves behind. */
+/** What a call, carried out, leaves behind. */
 export interface CarriedOut {
   /** Missing for a parked call, which stays without an answer until a person decides. */
   readonly result?: Result;
-  readonly operation?: Operation;
+  readonly operation: Operation | undefined;
 }
 
 /** Thrown where a tool is about to start that must not. Carries no content: the host logs it. */
@@ -28,256 +28,170 @@ class StartRefused extends Error {
   }
 }
 
-/** What this file needs of the middleware around it. */
-export interface CallHost {
-  readonly policy: Policy;
+/** What carrying out needs of the middleware around it. */
+export interface CallHost extends ReportHost {
   readonly attachGate: (id: string | undefined, gate: StartGate) => boolean;
-  readonly deliver: (record: DecisionRecord, request: Request) => void;
-  /** Keeps the failure itself, which the state cannot hold, for the `cause` of what is thrown later. */
-  readonly keepFailure: (step: AgentStep, error: unknown) => void;
+  readonly stepOf: (request: Request) => AgentStep;
 }
 
 /** Carries out one call: runs its tool exactly as judged, or answers in its place. */
 export class CallRunner {
   readonly #host: CallHost;
-  readonly #step: AgentStep;
   readonly #request: Request;
-  readonly #counted = new Map<string, CountedCall>();
-  #waiting: WaitingCall | undefined;
-  #failure: Extract<Operation, { op: "call" }>["failure"];
+  #openReport: CallReport | undefined;
+  #planned: DecidedCall | undefined;
+  /** The answer in place of a start that was refused, until a later start is allowed. */
   #refusal: ToolMessage | undefined;
   /** A start that the proxied tool announced: the judged tool and arguments. */
   #announced: { name: string; json: string } | undefined;
-  #planned: DecidedCall | undefined;
   #seen = false;
 
-  constructor(host: CallHost, step: AgentStep, request: Request) {
+  constructor(host: CallHost, request: Request) {
     this.#host = host;
-    this.#step = step;
     this.#request = request;
   }
 
   /** An unlisted call runs as it is; only a start that turned into a guarded one is judged. */
   async runUnlisted(handler: Handler): Promise<CarriedOut> {
-    return this.#handle(handler, this.#request);
+    const result = await this.#handle(handler, this.#request);
+    return { result, operation: this.#openReport?.operation };
   }
 
   /** A guarded call: decided with its step, or alone if it is not what the step was planned with. */
   async runGuarded(handler: Handler): Promise<CarriedOut> {
     const decided = await this.#decide();
     this.#planned = decided;
-    const { decision } = decided;
-    if (this.#host.policy.mode === "observe") {
-      if (decision.action !== "run") this.#record(decided);
-      return this.#runDecided(handler, decided);
+    const key = this.#key(decided);
+    const { action } = decided.decision;
+    if (action !== "run" && !this.#observes) {
+      if (action === "answer")
+        return { result: this.#report.refuse(decided, key), operation: this.#report.operation };
+      this.#report.record(decided, key);
+      this.#report.park(decided);
+      return { operation: this.#report.operation };
     }
-    if (decision.action === "run") return this.#runDecided(handler, decided);
-    this.#record(decided);
-    if (decision.action === "park") return this.#park(decided);
-    return { result: this.#refuse(decided), ...this.#operation() };
+    if (action !== "run") this.#report.record(decided, key);
+    const result = await this.#handle(handler, this.#judgedRequest(decided));
+    if (!this.#seen) this.#pass(decided, "not seen");
+    return { result, operation: this.#report.operation };
+  }
+
+  get #observes(): boolean {
+    return this.#host.policy.mode === "observe";
+  }
+
+  get #step(): AgentStep {
+    return this.#host.stepOf(this.#request);
+  }
+
+  get #report(): CallReport {
+    this.#openReport ??= new CallReport(this.#host, this.#step, this.#request);
+    return this.#openReport;
   }
 
   async #decide(): Promise<DecidedCall> {
     const request = this.#request;
     const planned = await this.#step.decisionFor(request);
-    if (planned) {
-      const now = takeSnapshot(request.toolCall.args);
-      if (planned.call.name === executingName(request) && planned.snapshot?.json === now?.json)
-        return planned;
-    }
-    return this.#step.decideAlone(request);
+    const isPlanned =
+      planned?.call.name === executingName(request) &&
+      planned.snapshot?.json === takeSnapshot(request.toolCall.args)?.json;
+    return isPlanned ? planned : this.#step.decideAlone(request);
   }
 
-  /** Lets a decided call through: under enforcement exactly what was judged. */
-  async #runDecided(handler: Handler, decided: DecidedCall): Promise<CarriedOut> {
+  /** The request to hand down: a copy of the judged call, and the tool behind a gate. */
+  #judgedRequest({ snapshot }: DecidedCall): Request {
     const { tool, toolCall } = this.#request;
-    const { snapshot } = decided;
-    // A copy of the call: what an inner middleware does to it reaches neither history nor judgement.
-    const call = snapshot ? { ...toolCall, args: thaw(snapshot) } : toolCall;
-    const request: Request = {
+    const name = executingName(this.#request);
+    return {
       ...this.#request,
-      toolCall: call,
+      // A copy: what an inner middleware does to it reaches neither history nor judgement.
+      toolCall: snapshot ? { ...toolCall, args: thaw(snapshot) } : toolCall,
       ...(tool && "invoke" in tool
-        ? { tool: guardTool(tool, (input, run) => this.#invoke(tool, input, run)) }
+        ? { tool: guardTool(tool, (input, run) => this.#invoke(name, input, run)) }
         : {}),
     };
-    const carried = await this.#handle(handler, request);
-    if (!this.#seen) this.#pass(decided, "not seen");
-    return { ...carried, ...this.#operation() };
   }
 
-  async #handle(handler: Handler, request: Request): Promise<CarriedOut> {
-    const { toolCall } = this.#request;
-    this.#host.attachGate(toolCall.id, (start) => this.#onStart(start));
-    let result: Result;
+  async #handle(handler: Handler, request: Request): Promise<Result> {
+    this.#host.attachGate(this.#request.toolCall.id, (start) => this.#onStart(start));
     try {
-      result = await handler(request);
+      const result = await handler(request);
+      // An inner middleware may have turned the refusal into a result of its own.
+      return this.#refusal ?? result;
     } catch (error) {
-      // An inner middleware may have wrapped or replaced the refusal: what counts is that we refused.
-      if (this.#refusal === undefined) throw error;
-      result = this.#refusal;
+      if (this.#refusal) return this.#refusal;
+      throw error;
     }
-    return { result: this.#refusal ?? result, ...this.#operation() };
+  }
+
+  #isAsJudged(name: string, json: string | undefined): boolean {
+    const planned = this.#planned;
+    return (
+      planned !== undefined &&
+      (planned.decision.action === "run" || this.#observes) &&
+      planned.call.name === name &&
+      planned.snapshot?.json === json
+    );
   }
 
   /** The proxied tool is about to run, with whatever arguments an inner middleware left. */
-  async #invoke(tool: object, input: unknown, run: (input: unknown) => Promise<unknown>): Promise<unknown> {
-    const planned = this.#planned as DecidedCall;
-    const call = typeof input === "object" && input !== null && "args" in input ? input : { args: undefined };
-    const now = takeSnapshot(call.args);
-    const name = executingName({ tool: tool as never, toolCall: this.#request.toolCall });
-    if (planned.decision.action === "run" && now && now.json === planned.snapshot?.json) {
-      this.#pass(planned, "as judged");
-      this.#announced = { name, json: now.json };
-      return run({ ...call, args: thaw(now) });
-    }
-    if (this.#host.policy.mode === "observe" && now?.json === planned.snapshot?.json) {
-      this.#pass(planned, "as judged");
-      if (now) this.#announced = { name, json: now.json };
-      return run(input);
-    }
-    const decided = await this.#judgeAgain(call.args, name);
-    if (decided.decision.action !== "run" && this.#host.policy.mode === "enforce")
-      return this.#refusal as ToolMessage;
-    if (decided.snapshot) this.#announced = { name, json: decided.snapshot.json };
-    return run(decided.snapshot ? { ...call, args: thaw(decided.snapshot) } : input);
+  async #invoke(name: string, input: unknown, run: (input: unknown) => Promise<unknown>): Promise<unknown> {
+    const args = typeof input === "object" && input !== null && "args" in input ? input.args : undefined;
+    const now = takeSnapshot(args);
+    if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
+    else if (!(await this.#judgeAgain(name, now ? now.value : args))) return this.#refusal;
+    if (!now) return run(input);
+    this.#announced = { name, json: now.json };
+    return run({ ...(input as object), args: thaw(now) });
   }
 
   /** A tool is about to start. Most were announced by the proxied tool; the others went around it. */
   async #onStart(start: ToolStart): Promise<void> {
-    const { policy } = this.#host;
     const now = takeSnapshot(start.args);
     const announced = this.#announced;
-    if (
-      announced &&
-      (start.name === undefined || start.name === announced.name) &&
-      announced.json === now?.json
-    ) {
+    if (announced && announced.json === now?.json && (start.name ?? announced.name) === announced.name) {
       this.#announced = undefined;
       return;
     }
-    const name = start.name ?? this.#unnamed(start);
-    if (!policy.rules.has(name)) return;
-    const planned = this.#planned;
-    const asPlanned =
-      planned !== undefined &&
-      planned.call.name === name &&
-      now !== undefined &&
-      planned.snapshot?.json === now.json;
-    if (asPlanned && (planned.decision.action === "run" || policy.mode === "observe")) {
-      this.#pass(planned, "as judged");
-      return;
-    }
-    const decided = await this.#judgeAgain(start.args, name);
-    if (policy.mode === "observe") return;
-    // The tool holds these very arguments: someone may have changed them while they were judged.
-    if (decided.decision.action !== "run" || takeSnapshot(start.args)?.json !== decided.snapshot?.json)
-      throw new StartRefused();
+    const name = start.name ?? this.#nameOfClass(start.className);
+    if (!this.#host.policy.rules.has(name)) return;
+    if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
+    else if (!(await this.#judgeAgain(name, start.args))) throw new StartRefused();
   }
 
-  /** A tool written as a class starts without a name: only the expected class passes for the expected tool. */
-  #unnamed(start: ToolStart): string {
+  /** A tool written as a class starts without a name: only the class at hand passes for the tool at hand. */
+  #nameOfClass(className: string | undefined): string {
     const { tool } = this.#request;
-    const expected = tool ? (tool.constructor as { lc_name?: () => string }).lc_name?.() : undefined;
-    const rules = this.#host.policy.rules;
-    if (expected === undefined || expected === start.className) return executingName(this.#request);
-    return rules.has(executingName(this.#request))
+    const expected = tool && (tool.constructor as { lc_name?: () => string }).lc_name?.();
+    const [anyGuarded] = this.#host.policy.rules.keys();
+    return expected === undefined || expected === className
       ? executingName(this.#request)
-      : ([...rules.keys()][0] as string);
+      : (anyGuarded as string);
   }
 
-  async #judgeAgain(args: unknown, name: string): Promise<DecidedCall> {
-    const decided = await this.#step.decideAlone(this.#request, args, name);
+  /** Judges what a call was changed into. Whether it may run. */
+  async #judgeAgain(name: string, args: unknown): Promise<boolean> {
+    const decided = await this.#step.decideAlone(this.#request, { name, args });
+    const runs = decided.decision.action === "run" || this.#observes;
+    if (runs) this.#pass(decided, "judged again");
+    else this.#refusal = this.#report.refuse(decided, this.#key(decided), "judged again");
     this.#seen = true;
-    if (decided.decision.action === "run" || this.#host.policy.mode === "observe") {
-      this.#refusal = undefined;
-      this.#pass(decided, "judged again");
-    } else {
-      this.#record(decided, "judged again");
-      this.#refuse(decided);
-    }
-    return decided;
+    return runs;
   }
 
   #pass(decided: DecidedCall, executed: Executed): void {
     this.#seen = true;
     this.#refusal = undefined;
-    this.#record(decided, executed);
-    this.#count(decided);
-  }
-
-  #refuse(decided: DecidedCall): ToolMessage {
-    const { policy, keepFailure } = this.#host;
-    const unavailable = unavailableReason(decided);
-    const fails = unavailable !== undefined && policy.onUnavailable === "throw" && !this.#step.trusted;
-    if (fails) {
-      const status = ClassificationError.find(decided.judgement?.error)?.status;
-      this.#failure = { reason: unavailable, ...(status === undefined ? {} : { status }) };
-      keepFailure(this.#step, decided.judgement?.error);
-    }
-    this.#count(decided);
-    this.#refusal = new ToolMessage({
-      content: feedbackFor(policy, decided, fails),
-      tool_call_id: decided.call.id,
-      name: this.#request.toolCall.name,
-      status: "error",
-      additional_kwargs: { lc_source: "auto_mode" },
-      artifact: this.#lastRecord,
-    });
-    return this.#refusal;
-  }
-
-  #park(decided: DecidedCall): CarriedOut {
-    const { call, snapshot, decision } = decided;
-    if (snapshot)
-      this.#waiting = {
-        id: call.id,
-        index: call.index,
-        digest: digest(snapshot),
-        judged: decision.counted.judged,
-      };
-    return this.#operation();
-  }
-
-  #lastRecord: DecisionRecord | undefined;
-
-  #record(decided: DecidedCall, executed?: Executed): void {
     const key = this.#key(decided);
-    const record = recordFor(this.#host.policy, decided, executed);
-    this.#lastRecord = record;
-    if (this.#step.recorded.has(key)) return;
-    this.#step.recorded.add(key);
-    this.#host.deliver(record, this.#request);
+    this.#report.record(decided, key, executed);
+    this.#report.count(decided, key);
   }
 
   /** One judgement of one call: a changed call is judged, recorded and counted once more. */
   #key({ call, snapshot }: DecidedCall): string {
-    return this.#planned?.snapshot?.json === snapshot?.json && this.#planned?.call.name === call.name
-      ? `${call.index}:${call.id}`
-      : `${call.index}:${call.id}:${call.name}:${snapshot ? digest(snapshot) : "malformed"}`;
-  }
-
-  #count(decided: DecidedCall): void {
-    // An approval was counted when the person gave it.
-    if (decided.decision.outcome === "approved") return;
-    const key = this.#key(decided);
-    this.#counted.set(key, { ...decided.decision.counted, index: decided.call.index, key });
-  }
-
-  #operation(): { operation?: Operation } {
-    const calls = [...this.#counted.values()];
-    if (this.#host.policy.mode === "observe") return {};
-    if (!this.#waiting && !this.#failure && !this.#step.mattersToCount(calls)) return {};
-    const { turn } = this.#step.thread;
-    return {
-      operation: {
-        op: "call",
-        turn,
-        messageId: this.#step.messageId,
-        calls,
-        ...(this.#waiting ? { waiting: this.#waiting } : {}),
-        ...(this.#failure ? { failure: this.#failure } : {}),
-      },
-    };
+    const planned = this.#planned;
+    const isPlanned = planned?.call.name === call.name && planned.snapshot?.json === snapshot?.json;
+    const key = `${call.index}:${call.id}`;
+    return isPlanned ? key : `${key}:${call.name}:${snapshot ? digest(snapshot) : "malformed"}`;
   }
 }

@@ -44,7 +44,7 @@ function rebuilt(command: Command, update: unknown, goto: unknown): Command {
     ...(update === undefined ? {} : { update: update as Update }),
     ...(command.resume === undefined ? {} : { resume: command.resume }),
     ...(goto === undefined ? {} : { goto: goto as Command["goto"] }),
-  } as ConstructorParameters<typeof Command>[0]);
+  });
 }
 
 /** Takes every write to the private keys out of what a tool returned. */
@@ -71,7 +71,7 @@ function messagesIn(update: unknown): unknown[] {
 function unwrap(value: unknown): unknown[] {
   if (!Overwrite.isInstance(value)) return [value];
   const record = value as unknown as Update;
-  return [record.__overwrite__ ?? record.value];
+  return [record["__overwrite__"] ?? record.value];
 }
 
 function asHuman(message: unknown): HumanMessage | undefined {
@@ -126,6 +126,6 @@ export function addUpdates(
   if (result.graph !== undefined) return result;
   const update = Array.isArray(result.update)
     ? [...result.update, ...updates]
-    : { ...(result.update as Update | undefined), ...Object.fromEntries(updates) };
+    : { ...result.update, ...Object.fromEntries(updates) };
   return rebuilt(result, update, result.goto);
 }

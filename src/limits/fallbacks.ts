@@ -125,10 +125,11 @@ export function askHuman(options: AskHumanOptions = {}): AskFallback {
   };
 }
 
+const holdsTools = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
+
 function hasBoundTools(model: object): boolean {
   const { kwargs, config, tools, bound } = model as Record<string, { tools?: unknown } | undefined>;
-  const holds = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
-  if (holds(kwargs?.tools) || holds(config?.tools) || holds(tools)) return true;
+  if (holdsTools(kwargs?.tools) || holdsTools(config?.tools) || holdsTools(tools)) return true;
   return typeof bound === "object" && bound !== null && hasBoundTools(bound);
 }
 

@@ -1,0 +1,101 @@
+import { ToolMessage } from "@langchain/core/messages";
+import type { AgentStep } from "./agent-step.js";
+import { digest } from "./arguments.js";
+import type { DecisionRecord, Executed } from "./decision-record.js";
+import { ClassificationError } from "./errors.js";
+import type { DecidedCall } from "./guard.js";
+import type { CountedCall, Operation, WaitingCall } from "./limits/state.js";
+import type { Policy } from "./policy.js";
+import { feedbackFor, recordFor, unavailableReason } from "./report.js";
+import type { Request } from "./step-calls.js";
+
+/** What reporting needs of the middleware around it. */
+export interface ReportHost {
+  readonly policy: Policy;
+  readonly deliver: (record: DecisionRecord, request: Request) => void;
+  /** Keeps the failure itself, which the state cannot hold, for the `cause` of what is thrown later. */
+  readonly keepFailure: (step: AgentStep, error: unknown) => void;
+}
+
+type Failure = Extract<Operation, { op: "call" }>["failure"];
+
+/** Writes down what became of one call: its records, its counts, its answer. */
+export class CallReport {
+  readonly #host: ReportHost;
+  readonly #step: AgentStep;
+  readonly #request: Request;
+  readonly #counted = new Map<string, CountedCall>();
+  #waiting: WaitingCall | undefined;
+  #failure: Failure;
+
+  constructor(host: ReportHost, step: AgentStep, request: Request) {
+    this.#host = host;
+    this.#step = step;
+    this.#request = request;
+  }
+
+  /** Records a decision, once for each judgement of a call, however often the call is entered. */
+  record(decided: DecidedCall, key: string, executed?: Executed): DecisionRecord {
+    const record = recordFor(this.#host.policy, decided, executed);
+    if (!this.#step.recorded.has(key)) {
+      this.#step.recorded.add(key);
+      this.#host.deliver(record, this.#request);
+    }
+    return record;
+  }
+
+  count({ call, decision }: DecidedCall, key: string): void {
+    // An approval was counted when the person gave it.
+    if (decision.outcome !== "approved")
+      this.#counted.set(key, { ...decision.counted, index: call.index, key });
+  }
+
+  /** Notes that a call waits for a person. It counts when it is answered. */
+  park({ call, snapshot, decision }: DecidedCall): void {
+    if (!snapshot) return;
+    this.#waiting = {
+      id: call.id,
+      index: call.index,
+      digest: digest(snapshot),
+      judged: decision.counted.judged,
+    };
+  }
+
+  /** The answer that a stopped call gets in place of a result. */
+  refuse(decided: DecidedCall, key: string, executed?: Executed): ToolMessage {
+    const { policy, keepFailure } = this.#host;
+    const artifact = this.record(decided, key, executed);
+    this.count(decided, key);
+    const unavailable = unavailableReason(decided);
+    const fails = unavailable !== undefined && policy.onUnavailable === "throw" && !this.#step.trusted;
+    if (fails) {
+      const error = decided.judgement?.error;
+      const status = ClassificationError.find(error)?.status;
+      this.#failure = { reason: unavailable, ...(status === undefined ? {} : { status }) };
+      keepFailure(this.#step, error);
+    }
+    return new ToolMessage({
+      content: feedbackFor(policy, decided, fails),
+      tool_call_id: decided.call.id,
+      name: this.#request.toolCall.name,
+      status: "error",
+      additional_kwargs: { lc_source: "auto_mode" },
+      artifact,
+    });
+  }
+
+  /** What the state must hear of all this, if anything. */
+  get operation(): Operation | undefined {
+    const calls = [...this.#counted.values()];
+    if (this.#host.policy.mode === "observe") return undefined;
+    if (!this.#waiting && !this.#failure && !this.#step.mattersToCount(calls)) return undefined;
+    return {
+      op: "call",
+      turn: this.#step.thread.turn,
+      messageId: this.#step.messageId,
+      calls,
+      ...(this.#waiting ? { waiting: this.#waiting } : {}),
+      ...(this.#failure ? { failure: this.#failure } : {}),
+    };
+  }
+}
