@@ -1,0 +1,14 @@
+/** What decides whether a tool runs: no branch of these files is left untried. */
+export const NO_BRANCH_UNTRIED: readonly string[] = [
+  "guard",
+  "verdict",
+  "plan-step",
+  "limits/counters",
+  "limits/fallbacks",
+  "limits/state",
+  "classifiers/read-answer",
+  "classifiers/settle-answers",
+  "classifiers/chat-answer",
+  "classifiers/openai-answers",
+  "classifiers/system-one-answers",
+].map((name) => `src/${name}.ts`);
