@@ -31,18 +31,9 @@ export function callFromBlock(block: Fields): CallEntry | ResultEntry {
   const inner = fieldsOf(block["functionCall"]);
   if (inner !== undefined) return callEntry(inner);
   const args = block["args"] ?? block["input"] ?? block["arguments"];
-  const parsed = typeof args === "string" ? parseObject(args) : fieldsOf(args);
-  return parsed === undefined
+  return fieldsOf(args) === undefined
     ? malformedEntry({ name: block["name"], args })
-    : callEntry({ name: block["name"], args: parsed });
-}
-
-function parseObject(text: string): Fields | undefined {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+    : callEntry({ name: block["name"], args });
 }
 
 /** Fields of a hosted tool's item that say what came of it, or nothing about the call. */
@@ -66,9 +57,9 @@ function without(block: Fields, names: ReadonlySet<string>): Fields {
 
 /** `web_search_call` and `web_search_tool_result` are of the tool `web_search`. */
 function toolOfType(type: unknown): string {
-  return nameOr(
-    typeof type === "string" ? type.replace(/(?:_tool_result|_call_output|_call|_output)$/, "") : "",
-  );
+  // The standard blocks are the same for all tools.
+  if (typeof type !== "string" || type.startsWith("server_tool")) return UNKNOWN;
+  return nameOr(type.replace(/(?:_tool_result|_call_output|_call|_output)$/, ""));
 }
 
 /** A call that the model's own server made. */
@@ -100,7 +91,8 @@ export function serverResultEntry(block: Fields, name?: string): ResultEntry {
     };
   const output = resultInside(block) ?? block["content"] ?? block["tools"] ?? code;
   const own = code === undefined ? toolOfType(block["type"]) : "code_execution";
-  return { from: "server_tool_result", name: nameOr(name ?? block["name"], own), text: outputText(output) };
+  const given = name ?? block["name"] ?? fieldsOf(block["extras"])?.["name"];
+  return { from: "server_tool_result", name: nameOr(given, own), text: outputText(output) };
 }
 
 function outputText(output: unknown): string {

@@ -91,7 +91,12 @@ export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
   if (!Array.isArray(value)) return textOfBlock(value);
-  return value.map(textOfBlock).join("\n");
+  return joinTexts(value.map(textOfBlock));
+}
+
+/** Texts that stood in blocks of their own, one a line. */
+export function joinTexts(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n");
 }
 
 /** JSON text, for what no other rule reads. */

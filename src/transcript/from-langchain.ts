@@ -70,7 +70,7 @@ class LangchainSource implements TranscriptSource {
   }
 
   #piecesAt(index: number): Iterable<Piece> {
-    const { [index]: words } = this.#earlier;
+    const words = this.#earlier[index];
     if (words !== undefined) return userPieces({ content: words }, this.#own);
     const at = index - this.#earlier.length;
     const message = fieldsOf(this.#messages[at]);
@@ -103,7 +103,7 @@ class LangchainSource implements TranscriptSource {
   }
 
   #toolPiece(message: Fields, at: number): Piece {
-    const name = nameOr(fieldOf(message, "name"), this.#callNames()[at] ?? UNKNOWN);
+    const name = nameOr(fieldOf(message, "name"), "") || (this.#callNames()[at] ?? UNKNOWN);
     if (sourceTag(message) === OWN_TAG) return toolPiece(message, "auto_mode_feedback", name);
     if (fieldOf(message, "status") === "error") return toolPiece(message, "tool_error", name);
     return toolPiece(message, this.#delegation.has(name) ? "subagent_report" : "tool_result", name);

@@ -8,7 +8,15 @@ import {
   serverResultEntry,
 } from "./calls.js";
 import type { ContentEntry, ResultEntry } from "./channels.js";
-import { type BlockKind, blocksOf, kindOfBlock, textOf, textOfBlock, unwrap } from "./content-blocks.js";
+import {
+  type BlockKind,
+  blocksOf,
+  joinTexts,
+  kindOfBlock,
+  textOf,
+  textOfBlock,
+  unwrap,
+} from "./content-blocks.js";
 import { type Fields, fieldsOf } from "./media.js";
 import { fieldOf, listOf } from "./message-fields.js";
 
@@ -30,7 +38,7 @@ function knownBlocks(message: Fields): KnownBlock[] {
 }
 
 function joined(blocks: readonly KnownBlock[]): string {
-  return blocks.map(({ block }) => textOfBlock(block)).join("\n");
+  return joinTexts(blocks.map(({ block }) => textOfBlock(block)));
 }
 
 /** A piece of plain text. */
@@ -103,7 +111,7 @@ function* agentPieces(
   const stopped = metadata?.["stop_reason"] === "refusal" && !spoken.some(({ kind }) => kind === "refusal");
   if (spoken.length === 0 && refusal === "" && !stopped) return;
   yield textPiece(ours ? "auto_mode_feedback" : "agent", () =>
-    [joined(spoken), refusal, stopped ? "[refusal]" : ""].filter((text) => text !== "").join("\n"),
+    joinTexts([joined(spoken), refusal, stopped ? "[refusal]" : ""]),
   );
 }
 
