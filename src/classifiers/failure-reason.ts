@@ -38,8 +38,9 @@ const DEPTH = 4;
 /** Reads a reason and a status out of the error of an SDK, of LangChain or of the network. */
 export function failureOf(error: unknown): Failure {
   const layers = [...causes(error)];
-  const statuses = layers.map((layer) => numberAt(layer, "status") ?? numberAt(layer, "statusCode"));
-  const status = statuses.find((candidate) => candidate !== undefined);
+  const status = layers
+    .flatMap((layer) => [field(layer, "status"), field(layer, "statusCode")])
+    .find(isHttpStatus);
   return { reason: reasonOf(layers, status), status };
 }
 
@@ -85,9 +86,13 @@ function saysTooLong(layer: object): boolean {
   return typeof message === "string" && TOO_LONG_TEXT.test(message);
 }
 
-function numberAt(layer: object, name: string): number | undefined {
-  const value = (layer as Record<string, unknown>)[name];
-  return typeof value === "number" ? value : undefined;
+function field(layer: object, name: string): unknown {
+  return (layer as Record<string, unknown>)[name];
+}
+
+/** Clients also use 0 for "no answer", and error classes of other kinds have a status of their own. */
+function isHttpStatus(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
 }
 
 /** What a decision model knows when a request of its fails. */

@@ -35,7 +35,7 @@ export const httpModelOptions = z.strictObject(
   {
     model: filled("a model's name").optional(),
     apiKey: filled("a key as text").optional(),
-    baseURL: z.url("an http or https URL").optional(),
+    baseURL: z.url({ protocol: /^https?$/, error: "an http or https URL" }).optional(),
     maxRetries: z.int("a whole number from 0").min(0, "a whole number from 0").optional(),
     timeoutMs: z
       .int("a whole number of milliseconds")

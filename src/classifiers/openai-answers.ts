@@ -10,11 +10,11 @@ import { allFail, type Outcome } from "./settle-answers.js";
 
 const body = z.object({ answers: z.array(z.unknown()) });
 const named = z.object({ type: z.string(), name: z.string() });
-const share = z.object({ value: z.unknown(), probability: z.unknown() });
+const share = z.object({ value: z.unknown().optional(), probability: z.unknown() });
 const distribution = z.object({
-  choice: z.unknown(),
-  score: z.unknown(),
-  confidence: z.unknown(),
+  choice: z.unknown().optional(),
+  score: z.unknown().optional(),
+  confidence: z.unknown().optional(),
   probabilities: z.array(share),
 });
 const WIRE_TYPES: Readonly<Record<string, string>> = { noul: "predicate", choice: "choice", score: "score" };

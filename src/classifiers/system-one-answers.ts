@@ -14,10 +14,10 @@ const record = z.custom<Record<string, unknown>>(
 const body = z.object({ answers: record });
 const distribution = z.object({
   type: z.string(),
-  noul: z.unknown(),
-  choice: z.unknown(),
-  score: z.unknown(),
-  confidence: z.unknown(),
+  noul: z.unknown().optional(),
+  choice: z.unknown().optional(),
+  score: z.unknown().optional(),
+  confidence: z.unknown().optional(),
   probabilities: record.nullish(),
 });
 

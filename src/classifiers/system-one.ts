@@ -6,6 +6,7 @@ import {
 } from "@langchain/core/decisions";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Questions } from "@typesafe-ai/sdk";
+import { bufferedFetch } from "./buffered-fetch.js";
 import { classificationFailure } from "./failure-reason.js";
 import {
   type HttpModel,
@@ -94,7 +95,7 @@ export class SystemOneDecisionModel extends BaseDecisionModel {
         timeout: timeoutMs,
         defaultHeaders: { ...headers },
         dangerouslyAllowBrowser: true,
-        ...(fetch === undefined ? {} : { fetch }),
+        fetch: bufferedFetch(fetch),
       });
       const { data, requestId } = await withinTime({ signal, timeoutMs }, async (ends) =>
         client.systemOne(request, { signal: ends }).withResponse(),
