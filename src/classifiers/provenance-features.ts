@@ -77,15 +77,17 @@ export function mostTogether(passages: readonly (readonly string[])[], wanted: R
   let most = 0;
   if (wanted.size === 0) return most;
   for (const passage of passages) {
-    const counts = new Map<string, number>();
-    for (let i = 0; i < passage.length; i++) {
-      const word = passage[i] ?? "";
-      if (wanted.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
-      const left = passage[i - WINDOW] ?? "";
-      const remaining = (counts.get(left) ?? 0) - 1;
-      if (remaining === 0) counts.delete(left);
-      else if (remaining > 0) counts.set(left, remaining);
-      most = Math.max(most, counts.size);
+    // Where each wanted word of the window was last seen, the longest ago first.
+    const seen = new Map<string, number>();
+    for (const [at, word] of passage.entries()) {
+      if (!wanted.has(word)) continue;
+      seen.delete(word);
+      seen.set(word, at);
+      for (const [oldest, index] of seen) {
+        if (index > at - WINDOW) break;
+        seen.delete(oldest);
+      }
+      most = Math.max(most, seen.size);
     }
   }
   return most;

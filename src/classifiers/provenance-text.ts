@@ -12,6 +12,8 @@ const EMPTY_WORDS = new Set(
 // Scripts written without spaces: a run of letters is a sentence there, so pairs of letters are compared.
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+// Most text is plain ASCII: the tests that need Unicode tables are kept for the rest.
+const ASCII = /^[\0-\x7f]*$/;
 const LATIN_OR_DIGITS = /^[\p{Script=Latin}\p{N}]+$/u;
 // A longer run of letters and digits is data (base64, hex), not a word or a name.
 const LONGEST_NAME = 64;
@@ -19,7 +21,10 @@ const LONGEST_STEM = 6;
 
 // The transcript shows hidden characters as `\u{200b}`. Here they are dropped again, so that one in the middle
 // of a word does not hide the word.
-const plain = (text: string): string => text.normalize("NFKC").replaceAll(/\\u\{[0-9a-f]{1,6}\}/g, "");
+const plain = (text: string): string => {
+  const shown = text.includes("\\u{") ? text.replaceAll(/\\u\{[0-9a-f]{1,6}\}/g, "") : text;
+  return ASCII.test(shown) ? shown : shown.normalize("NFKC");
+};
 
 /** The part of a word that its inflected forms share. Crude on purpose: it works without a dictionary. */
 function stem(word: string): string {
@@ -28,23 +33,27 @@ function stem(word: string): string {
 }
 
 function addRun(run: string, into: string[]): void {
-  if (UNSPACED.test(run)) {
+  const ascii = ASCII.test(run);
+  if (!ascii && UNSPACED.test(run)) {
     const letters = Array.from(run);
     if (letters.length === 1) into.push(run);
     for (let i = 0; i + 1 < letters.length; i++) into.push(`${letters[i]}${letters[i + 1]}`);
     return;
   }
-  if (!LATIN_OR_DIGITS.test(run)) into.push(Array.from(run).slice(0, LONGEST_STEM).join(""));
+  if (!ascii && !LATIN_OR_DIGITS.test(run)) into.push(Array.from(run).slice(0, LONGEST_STEM).join(""));
   else if (run.length > 2 && !EMPTY_WORDS.has(run)) into.push(stem(run));
 }
+
+const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 
 /** The words of a name, in order and lower case: `sendMail_v2` gives `send`, `mail`, `v2`. */
 export function nameParts(name: string): string[] {
   const parts: string[] = [];
-  for (const [run] of plain(name).matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {
-    const whole = run.length > LONGEST_NAME;
-    const pieces = whole ? [run] : run.split(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u);
-    for (const piece of pieces) parts.push(piece.toLowerCase());
+  const text = plain(name);
+  for (const run of text.match(ASCII.test(text) ? /[A-Za-z0-9]+/g : /[\p{L}\p{M}\p{N}]+/gu) ?? []) {
+    // Without a capital after its first letter it has no parts.
+    if (run.length > LONGEST_NAME || /^.[a-z0-9]*$/.test(run)) parts.push(run.toLowerCase());
+    else for (const piece of run.split(CAMEL)) parts.push(piece.toLowerCase());
   }
   return parts;
 }
@@ -76,7 +85,8 @@ function trimmed(piece: string): string {
  */
 export function marksOf(text: string): string[] {
   const marks: string[] = [];
-  for (const [piece] of plain(text).matchAll(/[^\s"'`<>()[\]{},;|]+/gu)) {
+  for (const piece of plain(text).match(/[^\s"'`<>()[\]{},;|]+/gu) ?? []) {
+    if (!/[\d@_/\\.]/.test(piece)) continue;
     const mark = trimmed(piece).toLowerCase();
     if (mark.length > 2 && (isAddress(mark) || isIdentifier(mark) || isLongNumber(mark))) marks.push(mark);
   }
@@ -114,10 +124,11 @@ export interface Stretch {
 /** Takes output apart at the joints of its structure. Linear in the length of the text. */
 export function stretchesOf(output: string): Stretch[] {
   return output.split(JOINTS).map((text) => {
-    const runs = text.match(/[\p{L}\p{M}]+/gu) ?? [];
+    const ascii = ASCII.test(text);
+    const runs = text.match(ascii ? /[A-Za-z]+/g : /[\p{L}\p{M}]+/gu) ?? [];
     const prose =
       runs.length >= FEWEST_WORDS ||
-      runs.some((run) => run.length >= FEWEST_UNSPACED_LETTERS && UNSPACED.test(run));
+      (!ascii && runs.some((run) => run.length >= FEWEST_UNSPACED_LETTERS && UNSPACED.test(run)));
     return { text, words: wordsOf(text), prose };
   });
 }

@@ -13,7 +13,8 @@ import { type Sources, sourcesOf } from "./provenance-sources.js";
 import { allFail, type Outcome, settle } from "./settle-answers.js";
 
 /**
- * A decision model that needs no key, no network and no download, and answers in well under a millisecond.
+ * A decision model that needs no key, no network and no download. It takes about 0.2 ms for an ordinary
+ * request, and 9 ms where its view of 48,000 characters is full (two shared cores).
  * It asks where a call comes from: the user's words, what tools brought in, or nowhere. A logistic regression
  * over 15 features (see `FEATURES`) gives the risk.
  *
