@@ -1,8 +1,7 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
-import { takeSnapshot } from "../arguments.js";
 import type { Classifier } from "../judge.js";
-import { check } from "../policy.js";
+import { check, classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import type { SafeguardRecord } from "./record.js";
@@ -76,15 +75,8 @@ const GATEWAY_VIEW: Partial<MonitorView> = {
   delegationTools: ["Task", "Agent", "task"],
 };
 
-const isFunction = (value: unknown): boolean => typeof value === "function";
-const isJson = (value: unknown): boolean => takeSnapshot({ value }) !== undefined;
-const optionalFunction = (expected: string) =>
-  z.custom<(...args: never[]) => unknown>(isFunction, expected).optional();
-
 const UPSTREAM =
   "an http or https URL without credentials, query and fragment, or a function that takes a Request and gives a Response";
-const CRITERIA = "null, or an object with JSON under the keys true and false";
-const UNIT = "a number from 0 to 1";
 const MILLISECONDS = "milliseconds, more than 0 and at most 2147483647";
 const MODELS = "an object with the names of models as keys and as values";
 const milliseconds = z.number(MILLISECONDS).gt(0, MILLISECONDS).max(2_147_483_647, MILLISECONDS).optional();
@@ -93,25 +85,14 @@ const modelName = z.string(MODELS).min(1, MODELS);
 const schema = z.strictObject(
   {
     upstream: z.custom<SafeguardsOptions["upstream"]>(
-      (value) => isFunction(value) || readUpstreamUrl(value) !== undefined,
+      (value) => typeof value === "function" || readUpstreamUrl(value) !== undefined,
       UPSTREAM,
     ),
-    classifier: z.custom<Classifier>(
-      (value) => typeof value === "object" && value !== null && "invoke" in value && isFunction(value.invoke),
-      "a decision model, or a Runnable with its request and response",
-    ),
-    threshold: z.number(UNIT).min(0, UNIT).max(1, UNIT).optional(),
+    classifier,
+    threshold: threshold.optional(),
     timeoutMs: milliseconds,
-    criteria: z.strictObject({ true: z.json().optional(), false: z.json().optional() }, CRITERIA).nullish(),
-    instructions: z
-      .custom<Content>(
-        (value) =>
-          typeof value === "string"
-            ? value.trim() !== ""
-            : typeof value === "object" && value !== null && isJson(value),
-        "a text that is not empty, a JSON object or a JSON array",
-      )
-      .optional(),
+    criteria: criteria.optional(),
+    instructions: instructions.optional(),
     view: z.unknown().optional(),
     explain: z.boolean("true or false").optional(),
     allow: optionalFunction('a function that gives "allow", "skip" or "unsupported"'),
@@ -138,16 +119,16 @@ function readUpstreamUrl(value: unknown): URL | undefined {
  */
 export function resolveOptions(options: SafeguardsOptions): Settings {
   const given = check(schema, options, "") as SafeguardsOptions;
-  const { upstream, classifier } = given;
+  const { upstream } = given;
   return Object.freeze({
     upstream: typeof upstream === "function" ? functionUpstream(upstream) : httpUpstream(new URL(upstream)),
-    classifier,
+    classifier: given.classifier,
     threshold: given.threshold ?? 0.5,
     timeoutMs: given.timeoutMs ?? 30_000,
     // The built-in criteria keep their identity, by which the explanation knows that they are not the user's.
     criteria: given.criteria === undefined ? DEFAULT_CRITERIA : structuredClone(given.criteria),
     instructions: structuredClone(given.instructions ?? DEFAULT_INSTRUCTIONS),
-    view: resolveView(given.view, { ...GATEWAY_VIEW, ...classifier.view }),
+    view: resolveView(given.view, { ...GATEWAY_VIEW, ...given.classifier.view }),
     explain: given.explain ?? false,
     allow: given.allow,
     mapModel: new Map(Object.entries(given.mapModel ?? {})),

@@ -26,30 +26,30 @@ export async function* addVerdicts(
       const read = await source.next();
       isOver = read.done === true;
       const blocks = read.done ? splitter.end() : splitter.push(read.value);
-      let passing: Uint8Array[] = [];
+      const passing: Uint8Array[] = [];
       for (const block of blocks) {
         const data = isSettled ? undefined : dataOf(block);
         const type = data?.["type"] ?? block.event?.event;
         if (data) reply.observe(data);
         if (held && (type === "message_delta" || reply.hasOwnResults)) {
           // It was not the final one, or needs nothing from here.
-          passing.push(held.block.bytes);
+          passing.push(held.block.bytes, ...held.behind);
           held = undefined;
         }
         if (type === "message_delta" && data && !reply.hasOwnResults) {
           // Only what follows tells whether it is the final one.
-          held = { block, data };
-          continue;
+          held = { block, data, behind: [] };
+        } else if (held && (block.event === undefined || type === "ping")) {
+          held.behind.push(block.bytes);
+        } else {
+          if (held) {
+            if (passing.length > 0) yield join(passing.splice(0));
+            yield* settle(held, reply, judge, pingIntervalMs);
+            held = undefined;
+            isSettled = true;
+          }
+          passing.push(block.bytes);
         }
-        // Comments and pings keep the line alive while the upstream is about to end its message.
-        if (held && block.event && type !== "ping") {
-          if (passing.length > 0) yield join(passing);
-          passing = [];
-          yield* settle(held, reply, judge, pingIntervalMs);
-          held = undefined;
-          isSettled = true;
-        }
-        passing.push(block.bytes);
       }
       if (passing.length > 0) yield join(passing);
     }
@@ -60,12 +60,20 @@ export async function* addVerdicts(
   }
 }
 
+/** A `message_delta` that may be the final one. */
 interface Held {
-  block: Block;
-  data: Loose;
+  readonly block: Block;
+  readonly data: Loose;
+  /** Comments and pings that came after it. */
+  readonly behind: Uint8Array[];
 }
 
-async function* settle({ block, data }: Held, reply: Reply, judge: JudgeReply, pingIntervalMs: number) {
+async function* settle(
+  { block, data, behind }: Held,
+  reply: Reply,
+  judge: JudgeReply,
+  pingIntervalMs: number,
+) {
   const judging = judge(reply);
   // The reader may have left when it fails; whoever reads on still gets the rejection below.
   judging.catch(() => {});
@@ -74,7 +82,7 @@ async function* settle({ block, data }: Held, reply: Reply, judge: JudgeReply, p
     yield PING;
     status = await within(judging, pingIntervalMs);
   }
-  yield rewrite(block, data, status);
+  yield join([rewrite(block, data, status), ...behind]);
 }
 
 /** The promise's value, or `undefined` once the time is over. */

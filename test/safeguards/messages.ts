@@ -141,12 +141,15 @@ export async function send(url: string, body: Json, headers: Record<string, stri
   };
 }
 
-/** The data of an event stream's events. */
+/** The data of an event stream's events. What is no JSON is left out. */
 export function dataOf(raw: string): Json[] {
-  return raw
-    .split(/\r?\n/)
-    .filter((line) => line.startsWith("data:"))
-    .map((line) => JSON.parse(line.slice(5)) as Json);
+  return raw.split(/\r?\n/).flatMap((line) => {
+    try {
+      return line.startsWith("data:") ? [JSON.parse(line.slice(5)) as Json] : [];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /** The results of an evaluated reply. */
