@@ -79,11 +79,13 @@ class JsonWriter {
   readonly #path = new Set<object>();
   readonly #show: ShowString;
   #room: number;
-  #insideText = false;
+  /** Inside text nothing can pose as more than data, and nothing recurses. */
+  #insideText: boolean;
 
-  constructor(show: ShowString, room: number) {
+  constructor(show: ShowString, room: number, insideText: boolean) {
     this.#show = show;
     this.#room = room;
+    this.#insideText = insideText;
   }
 
   write(root: unknown): string {
@@ -158,8 +160,7 @@ class JsonWriter {
       opaque: opaqueMarker(subject),
       keys: Array.isArray(subject) ? undefined : Object.keys(subject),
       poses:
-        posesAsMoreThanData(subject as Fields) ||
-        (subject !== value && posesAsMoreThanData(value as Fields)),
+        posesAsMoreThanData(subject as Fields) || (subject !== value && posesAsMoreThanData(value as Fields)),
     }));
     if (found === undefined) return void this.#out.push('"[unreadable]"');
     const { opaque, keys, poses } = found.value;
@@ -190,14 +191,14 @@ class JsonWriter {
   }
 }
 
-/** JSON text of any value, for which JSON has markers where it has no word. Never throws. */
-export function writeJson(value: unknown, show = keep, room = MAX_UNITS): string {
-  return new JsonWriter(show, room).write(value);
+/** JSON text of any value, with markers where JSON has no word. Never throws. */
+export function writeJson(value: unknown, room = MAX_UNITS): string {
+  return new JsonWriter(keep, room, true).write(value);
 }
 
 /** Like {@link showJson}, with another treatment of the strings, or with less room. */
 export function toJson(value: unknown, show = keep, room = MAX_UNITS): JsonValue {
-  return JSON.parse(writeJson(value, show, room)) as JsonValue;
+  return JSON.parse(new JsonWriter(show, room, false).write(value)) as JsonValue;
 }
 
 /**
