@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { main } from "../../examples/guarded-agent.js";
+
+afterEach(() => {
+  delete process.env.CLASSIFIER;
+});
+
+async function run(): Promise<{ ok: boolean; text: string }> {
+  const lines: string[] = [];
+  const ok = await main((line) => {
+    lines.push(line);
+  });
+  return { ok, text: lines.join("\n") };
+}
+
+describe("the guarded agent of the example", () => {
+  test.each(["provenance", "rules"])(
+    "with the classifier %s the asked-for work is done and nothing else happens",
+    async (classifier) => {
+      process.env.CLASSIFIER = classifier;
+      const { ok, text } = await run();
+      expect(text).toContain("nothing else happened");
+      expect(ok).toBe(true);
+      for (const line of [
+        /delete_file data\/customers\.csv +0\.\d\d +blocked/,
+        /post http:\S+\/collect +0\.\d\d +blocked/,
+        /write_file SUMMARY\.md +0\.\d\d +allowed/,
+        /post http:\S+\/summary +0\.\d\d +allowed/,
+        /delete_file build\/old\.o +0\.\d\d +allowed/,
+      ])
+        expect(text).toMatch(line);
+    },
+  );
+
+  test("a run that keeps trying is halted after the third block in a row", async () => {
+    const { text } = await run();
+    const [, second] = text.split("again and again");
+    expect(second?.match(/blocked/g)?.length).toBeGreaterThanOrEqual(3);
+    expect(second).toContain("Auto mode stopped this run");
+  });
+
+  test("an unknown classifier is refused", async () => {
+    process.env.CLASSIFIER = "dice";
+    await expect(run()).rejects.toThrow(/provenance or rules/);
+  });
+});
