@@ -88,7 +88,7 @@ export class CascadeDecisionModel extends BaseDecisionModel {
   }
 
   get _provider(): string {
-    return "langchain_auto_mode";
+    return "langchain-auto-mode";
   }
 
   async _classify(

@@ -262,18 +262,18 @@ describe("failures", () => {
 });
 
 /** The view of a cascade of two models with these. */
-function view(first?: Partial<MonitorView>, second?: Partial<MonitorView>) {
+function viewOf(first?: Partial<MonitorView>, second?: Partial<MonitorView>) {
   return cascade(new Scripted("a", {}, first), new Scripted("b", {}, second)).view;
 }
 
 describe("the view", () => {
   test("is left open where neither model names one", () => {
-    expect(view()).toBeUndefined();
+    expect(viewOf()).toBeUndefined();
   });
 
   test("is the union of both: all channels, tools and the larger budgets", () => {
     expect(
-      view(
+      viewOf(
         {
           channels: ["toolResults", "user"],
           maxCharsPerToolResult: 4000,
@@ -293,7 +293,7 @@ describe("the view", () => {
   });
 
   test("a model that names none reads the default beside the other's", () => {
-    expect(view({ channels: ["toolResults"], mostRecent: 1 })).toMatchObject({
+    expect(viewOf({ channels: ["toolResults"], mostRecent: 1 })).toMatchObject({
       channels: ["user", "toolCalls", "subagentReports", "toolResults"],
       mostRecent: 30,
     });
