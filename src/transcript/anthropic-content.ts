@@ -1,10 +1,12 @@
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 
-/** The content blocks of a message, or of a tool's result. A plain text is one block of it. */
+/** The content blocks of a message. A plain text is one block of it; what is no block is unknown data. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
-  return content.map((block: unknown) => fieldsOf(block) ?? { type: "text", text: String(block) });
+  return content
+    .filter((block) => block !== null)
+    .map((block: unknown) => fieldsOf(block) ?? { type: "unknown", content: block });
 }
 
 /** What a tool answered, or any other data, as a text. */

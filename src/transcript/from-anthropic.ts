@@ -2,8 +2,9 @@ import type { JsonValue } from "@langchain/core/decisions";
 import { blocksOf, contentText } from "./anthropic-content.js";
 import { splitUserText } from "./anthropic-user-text.js";
 import type { TranscriptSource } from "./build-transcript.js";
-import { channelOf, type ContentEntry } from "./channels.js";
+import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
+import type { Piece } from "./message-pieces.js";
 
 /** What a source needs to know beside the messages. */
 export interface AnthropicSourceOptions {
@@ -11,12 +12,6 @@ export interface AnthropicSourceOptions {
   readonly delegationTools: readonly string[];
   /** Ids of calls that were refused earlier: their results are what the agent was told about that. */
   readonly refusedCalls?: ReadonlySet<unknown>;
-}
-
-/** An entry whose kind is known and whose text is written only when it is wanted. */
-interface Draft {
-  readonly from: ContentEntry["from"];
-  write(): ContentEntry;
 }
 
 type NameOf = (id: unknown) => string;
@@ -33,14 +28,14 @@ export function fromAnthropic(messages: unknown, options: AnthropicSourceOptions
   let names: ReadonlyMap<unknown, string> | undefined;
   const nameOf: NameOf = (id) => {
     names ??= collectNames(list);
-    return names.get(id) ?? "unknown";
+    return names.get(id) ?? UNKNOWN;
   };
-  const draftsAt = (index: number) => draftsOf(fieldsOf(list[index]), options, nameOf);
+  const piecesAt = (index: number) => piecesOf(fieldsOf(list[index]), options, nameOf);
   return {
     length: list.length,
-    entriesAt: (index) => draftsAt(index).map((draft) => draft.write()),
-    isUserAt: (index) => draftsAt(index).some(({ from }) => from === "user"),
-    hasEntriesAt: (index, channels) => draftsAt(index).some(({ from }) => channels.has(channelOf[from])),
+    entriesAt: (index) => piecesAt(index).map((piece) => piece.build()),
+    isUserAt: (index) => piecesAt(index).some(({ from }) => from === "user"),
+    hasEntriesAt: (index, kinds) => piecesAt(index).some(({ from }) => kinds.has(from)),
   };
 }
 
@@ -60,65 +55,62 @@ function isKind(type: unknown, family: string): boolean {
   return typeof type === "string" && type.endsWith(family);
 }
 
-function draftsOf(message: Fields | undefined, options: AnthropicSourceOptions, nameOf: NameOf): Draft[] {
+function piecesOf(message: Fields | undefined, options: AnthropicSourceOptions, nameOf: NameOf): Piece[] {
   const role = message?.["role"];
   if (role !== "user" && role !== "assistant") return [];
   return blocksOf(message?.["content"]).flatMap((block) =>
-    role === "user" ? userDrafts(block, options, nameOf) : agentDrafts(block, nameOf),
+    role === "user" ? userPieces(block, options, nameOf) : agentPieces(block, nameOf),
   );
 }
 
-function userDrafts(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Draft[] {
+function userPieces(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Piece[] {
   const { type, text } = block;
   if (type === "text" && typeof text === "string")
-    return splitUserText(text).map((entry) => ({ from: entry.from, write: () => entry }));
-  if (type === "tool_result") return [answerDraft(block, options, nameOf)];
-  if (isMedia(block)) return [{ from: "user", write: () => ({ from: "user", text: mediaMarker(block) }) }];
-  return [noteDraft(block)];
+    return splitUserText(text).map((entry) => ({ from: entry.from, build: () => entry }));
+  if (type === "tool_result") return [answerPiece(block, options, nameOf)];
+  if (isMedia(block)) return [{ from: "user", build: () => ({ from: "user", text: mediaMarker(block) }) }];
+  return [notePiece(block)];
 }
 
-function agentDrafts(block: Fields, nameOf: NameOf): Draft[] {
+function agentPieces(block: Fields, nameOf: NameOf): Piece[] {
   const { type, text } = block;
   if (type === "thinking" || type === "redacted_thinking") return [];
-  if (type === "text") return [{ from: "agent", write: () => ({ from: "agent", text: contentText(text) }) }];
-  if (isKind(type, "tool_use")) return [callDraft(block)];
-  if (isKind(type, "tool_result")) return [resultDraft("server_tool_result", block, nameOf)];
-  return [noteDraft(block)];
+  if (type === "text") return [{ from: "agent", build: () => ({ from: "agent", text: contentText(text) }) }];
+  if (isKind(type, "tool_use")) return [callPiece(block)];
+  if (isKind(type, "tool_result")) return [resultPiece("server_tool_result", block, nameOf)];
+  return [notePiece(block)];
 }
 
-function callDraft({ type, name, input }: Fields): Draft {
-  const called = typeof name === "string" ? name : "unknown";
-  if (fieldsOf(input) === undefined || Array.isArray(input)) {
-    const from = "malformed_tool_call";
-    return { from, write: () => ({ from, name: called, text: contentText(input) }) };
-  }
+function callPiece({ type, name, input }: Fields): Piece {
+  if (fieldsOf(input) === undefined || Array.isArray(input))
+    return { from: "malformed_tool_call", build: () => malformedEntry({ name, args: input }) };
   const from = type === "tool_use" ? "tool_call" : "server_tool_call";
-  return { from, write: () => ({ from, name: called, args: input as JsonValue }) };
+  return { from, build: () => ({ from, name: nameOr(name), args: input as JsonValue }) };
 }
 
 /** What came back from a tool that the client ran: by our own word first, then failure, then delegation. */
-function answerDraft(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Draft {
+function answerPiece(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Piece {
   if (options.refusedCalls?.has(block["tool_use_id"])) {
     const from = "auto_mode_feedback";
-    return { from, write: () => ({ from, text: contentText(block["content"]) }) };
+    return { from, build: () => ({ from, text: contentText(block["content"]) }) };
   }
-  if (block["is_error"] === true) return resultDraft("tool_error", block, nameOf);
+  if (block["is_error"] === true) return resultPiece("tool_error", block, nameOf);
   const isReport = options.delegationTools.includes(nameOf(block["tool_use_id"]));
-  return resultDraft(isReport ? "subagent_report" : "tool_result", block, nameOf);
+  return resultPiece(isReport ? "subagent_report" : "tool_result", block, nameOf);
 }
 
-function resultDraft(
+function resultPiece(
   from: "tool_error" | "subagent_report" | "tool_result" | "server_tool_result",
   block: Fields,
   nameOf: NameOf,
-): Draft {
-  const write = () => ({ from, name: nameOf(block["tool_use_id"]), text: contentText(block["content"]) });
-  return { from, write };
+): Piece {
+  const build = () => ({ from, name: nameOf(block["tool_use_id"]), text: contentText(block["content"]) });
+  return { from, build };
 }
 
 /** A block that is nobody's words: a summary that the service wrote, or a kind that is not known. */
-function noteDraft(block: Fields): Draft {
-  const source = typeof block["type"] === "string" ? block["type"] : "unknown";
+function notePiece(block: Fields): Piece {
+  const source = nameOr(block["type"]);
   const from = "context_note";
-  return { from, write: () => ({ from, source, text: contentText(block["content"] ?? block) }) };
+  return { from, build: () => ({ from, source, text: contentText(block["content"] ?? block) }) };
 }
