@@ -1,4 +1,4 @@
-import { type Channel, channelOf, type ContentEntry, type Entry } from "./channels.js";
+import { type ContentEntry, type Entry, type EntryKind, kindsIn } from "./channels.js";
 import { costOf, type EntryLimits, showEntry } from "./show-entry.js";
 import type { MonitorView } from "./view.js";
 
@@ -14,20 +14,18 @@ export interface TranscriptSource {
   /** Whether a message holds the user's own words (or the delegator's). A cheap check: called for all. */
   isUserAt(index: number): boolean;
   /**
-   * Whether a message has an entry in one of the channels: the same answer as `entriesAt` gives, found
+   * Whether a message has an entry of one of the kinds: the same answer as `entriesAt` gives, found
    * without building texts. Called for all messages that are not shown, to count what was left out.
    * Without it they are built for that.
    */
-  hasEntriesAt?(index: number, channels: ReadonlySet<Channel>): boolean;
+  hasEntriesAt?(index: number, kinds: ReadonlySet<EntryKind>): boolean;
 }
 
 /** With less room than this a cut entry says too little. */
 const SHORTEST_ENTRY = 80;
 
 /** Words that may authorise, or that stand in their place in a subagent. */
-function isUsers(entry: ContentEntry): boolean {
-  return entry.from === "user" || entry.from === "delegator";
-}
+const USERS: ReadonlySet<EntryKind> = new Set<EntryKind>(["user", "delegator"]);
 
 function isResult(entry: ContentEntry): boolean {
   return entry.from === "tool_result" || entry.from === "server_tool_result";
@@ -36,14 +34,17 @@ function isResult(entry: ContentEntry): boolean {
 class TranscriptBuilder {
   readonly #source: TranscriptSource;
   readonly #view: MonitorView;
-  readonly #open: ReadonlySet<Channel>;
+  /** The kinds of entry in the open channels; and those of them that are not the user's words. */
+  readonly #open: ReadonlySet<EntryKind>;
+  readonly #others: ReadonlySet<EntryKind>;
   readonly #shown = new Map<number, Map<number, ContentEntry>>();
   #room: number;
 
   constructor(source: TranscriptSource, view: MonitorView) {
     this.#source = source;
     this.#view = view;
-    this.#open = new Set(view.channels);
+    this.#open = kindsIn(view.channels);
+    this.#others = new Set([...this.#open].filter((kind) => !USERS.has(kind)));
     // The brackets, and the entry that counts what was left out, whether it will be needed or not.
     this.#room = view.maxChars - 2 - costOf({ from: "omitted", count: source.length });
   }
@@ -71,7 +72,7 @@ class TranscriptBuilder {
     const half = Math.floor(this.#view.maxChars / 2);
     const reserved = this.#room - Math.min(half, this.#room);
     for (const [order, entry] of this.#newestFirst(index)) {
-      if (!isUsers(entry)) continue;
+      if (!USERS.has(entry.from)) continue;
       const limits = { max: half, maxJson: this.#room - reserved, side: "start" } as const;
       if (!this.#take(index, order, entry, limits)) return;
     }
@@ -81,7 +82,7 @@ class TranscriptBuilder {
     for (let index = this.#source.length - 1; index > opening; index -= 1) {
       if (!this.#source.isUserAt(index)) continue;
       for (const [order, entry] of this.#newestFirst(index)) {
-        if (!isUsers(entry)) continue;
+        if (!USERS.has(entry.from)) continue;
         const limits = { max: this.#view.maxCharsPerEntry, maxJson: this.#room, side: "middle" } as const;
         if (!this.#take(index, order, entry, limits)) return;
       }
@@ -91,9 +92,9 @@ class TranscriptBuilder {
   #takeOthers(): void {
     let left = this.#view.mostRecent;
     for (let index = this.#source.length - 1; index >= 0 && left > 0; index -= 1) {
-      if (!this.#hasEntries(index)) continue;
+      if (!this.#hasEntries(index, this.#others)) continue;
       for (const [order, entry] of this.#newestFirst(index)) {
-        if (left === 0 || isUsers(entry) || !this.#open.has(channelOf[entry.from])) continue;
+        if (left === 0 || !this.#others.has(entry.from)) continue;
         if (!this.#take(index, order, entry, { max: this.#maxFor(entry), maxJson: this.#room })) return;
         left -= 1;
       }
@@ -123,11 +124,11 @@ class TranscriptBuilder {
     return [...this.#source.entriesAt(index).entries()].toReversed();
   }
 
-  #hasEntries(index: number): boolean {
-    const { source, open } = { source: this.#source, open: this.#open };
+  #hasEntries(index: number, kinds: ReadonlySet<EntryKind>): boolean {
+    const source = this.#source;
     return source.hasEntriesAt === undefined
-      ? source.entriesAt(index).some((entry) => open.has(channelOf[entry.from]))
-      : source.hasEntriesAt(index, open);
+      ? source.entriesAt(index).some(({ from }) => kinds.has(from))
+      : source.hasEntriesAt(index, kinds);
   }
 
   #assemble(noUser: boolean): Entry[] {
@@ -139,7 +140,7 @@ class TranscriptBuilder {
       if (shown !== undefined) {
         const inOrder = [...shown].toSorted(([a], [b]) => a - b);
         entries.push(...inOrder.map(([, entry]) => entry));
-      } else if (this.#hasEntries(index)) {
+      } else if (this.#hasEntries(index, this.#open)) {
         if (count === 0) firstGap = entries.length;
         count += 1;
       }

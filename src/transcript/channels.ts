@@ -56,8 +56,11 @@ export type Entry = TextEntry | NoteEntry | CallEntry | ResultEntry | OmittedEnt
 /** An entry that stands for words or deeds, not for their absence. */
 export type ContentEntry = Exclude<Entry, OmittedEntry | NoUserMessageEntry>;
 
+/** Who or what a {@link ContentEntry} comes from. */
+export type EntryKind = ContentEntry["from"];
+
 /** The channel that each kind of entry belongs to. */
-export const channelOf: Readonly<Record<ContentEntry["from"], Channel>> = {
+export const channelOf: Readonly<Record<EntryKind, Channel>> = {
   user: "user",
   delegator: "user",
   context_note: "user",
@@ -72,6 +75,12 @@ export const channelOf: Readonly<Record<ContentEntry["from"], Channel>> = {
   tool_result: "toolResults",
   server_tool_result: "toolResults",
 };
+
+/** The kinds of entry that belong to the channels. */
+export function kindsIn(channels: readonly Channel[]): Set<EntryKind> {
+  const kinds = Object.keys(channelOf) as EntryKind[];
+  return new Set(kinds.filter((kind) => channels.includes(channelOf[kind])));
+}
 
 /** All channels, in the order of the documentation. */
 export const CHANNELS: readonly Channel[] = [

@@ -1,7 +1,7 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import type { TranscriptSource } from "./build-transcript.js";
 import { nameOr, UNKNOWN } from "./calls.js";
-import { type Channel, channelOf, type ContentEntry } from "./channels.js";
+import type { ContentEntry, EntryKind } from "./channels.js";
 import { type Fields, fieldsOf } from "./media.js";
 import { fieldOf, kindOfMessage, listOf, sourceTag } from "./message-fields.js";
 import {
@@ -60,8 +60,8 @@ class LangchainSource implements TranscriptSource {
     return Array.from(this.#piecesAt(index), (piece) => piece.build());
   }
 
-  hasEntriesAt(index: number, channels: ReadonlySet<Channel>): boolean {
-    for (const { from } of this.#piecesAt(index)) if (channels.has(channelOf[from])) return true;
+  hasEntriesAt(index: number, kinds: ReadonlySet<EntryKind>): boolean {
+    for (const { from } of this.#piecesAt(index)) if (kinds.has(from)) return true;
     return false;
   }
 

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { showCut } from "./cut.js";
-import { type Fields, isMedia } from "./media.js";
+import { markerFor, opaqueMarker, posesAsMoreThanData } from "./json-values.js";
+import type { Fields } from "./media.js";
 import { showText } from "./visible-text.js";
 
 /** Deeper values go as their JSON text: serialisers and validators recurse, and would overflow. */
@@ -35,19 +36,6 @@ interface Frame {
   written: number;
 }
 
-/** Whether an adapter, or the loader of stored objects, would take this for more than data. */
-function posesAsMoreThanData(subject: Fields): boolean {
-  const { type, content } = subject;
-  return (
-    isMedia(subject) ||
-    (type !== undefined && (typeof content === "string" || Array.isArray(content))) ||
-    (typeof subject["role"] === "string" && content !== undefined) ||
-    typeof subject["lc"] === "number" ||
-    subject["lc_serializable"] !== undefined ||
-    typeof subject["_getType"] === "function"
-  );
-}
-
 /** Runs what may be a getter, a proxy's trap or a foreign `toJSON`. */
 function attempt<T>(read: () => T): { value: T } | undefined {
   try {
@@ -55,22 +43,6 @@ function attempt<T>(read: () => T): { value: T } | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** What stands for a value that JSON cannot hold. */
-function markerFor(value: unknown): string {
-  if (typeof value === "number") return `[${value}]`;
-  if (typeof value !== "bigint") return `[${typeof value}]`;
-  // Writing out a huge one takes quadratic time.
-  return value < 10n ** 40n && value > -(10n ** 40n) ? `[bigint ${value}]` : "[bigint]";
-}
-
-/** Objects whose content is not in their fields. */
-function opaqueMarker(value: object): string | undefined {
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
-  if (value instanceof Map || value instanceof Set)
-    return `[${value instanceof Map ? "map" : "set"} of ${value.size}]`;
-  return undefined;
 }
 
 class JsonWriter {

@@ -7,7 +7,7 @@ import {
   serverCallEntry,
   serverResultEntry,
 } from "./calls.js";
-import type { ContentEntry, ResultEntry } from "./channels.js";
+import type { ContentEntry, EntryKind, ResultEntry } from "./channels.js";
 import {
   type BlockKind,
   blocksOf,
@@ -22,7 +22,7 @@ import { fieldOf, listOf } from "./message-fields.js";
 
 /** An entry that is not built yet: who speaks is known, the text is not read. */
 export interface Piece {
-  readonly from: ContentEntry["from"];
+  readonly from: EntryKind;
   build(): ContentEntry;
 }
 

@@ -35,9 +35,9 @@ function sourceOf(messages: readonly (readonly ContentEntry[])[]) {
         ({ from }) => from === "user" || from === "delegator",
       );
     },
-    hasEntriesAt: (index, channels) => {
+    hasEntriesAt: (index, kinds) => {
       counts.looked += 1;
-      return (messages[index] as readonly ContentEntry[]).some(({ from }) => channels.has(channelOf[from]));
+      return (messages[index] as readonly ContentEntry[]).some(({ from }) => kinds.has(from));
     },
   };
   return { source, counts };
@@ -284,6 +284,12 @@ describe("cost", () => {
     });
     expect(built[0]).toBe(built[1]);
     expect(built[0]).toBeLessThan(50);
+  });
+
+  test("a long talk of the user alone is not built either", () => {
+    const { source, counts } = sourceOf(times(10_000, (i) => [user(`u${i} ${"x".repeat(500)}`)]));
+    buildTranscript(source, resolveView({}));
+    expect(counts.built).toBeLessThan(60);
   });
 
   test("the transcript does not grow with the history", () => {

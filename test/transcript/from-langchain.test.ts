@@ -11,20 +11,20 @@ import {
 } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
 import type { ContentEntry } from "../../src/transcript/channels.js";
-import { CHANNELS, channelOf } from "../../src/transcript/channels.js";
+import { CHANNELS, kindsIn } from "../../src/transcript/channels.js";
 import { langchainSource, type LangchainSourceOptions } from "../../src/transcript/from-langchain.js";
 
 const call = (name: string, args: unknown, id?: unknown) => ({ name, args, id, type: "tool_call" }) as never;
 const options: LangchainSourceOptions = { delegationTools: ["task"], isUser: () => true };
 
-/** All entries of the messages. `hasEntriesAt` must agree with them for every channel. */
+/** All entries of the messages. `hasEntriesAt` must agree with them for every kind. */
 function read(messages: readonly unknown[], more: Partial<LangchainSourceOptions> = {}): ContentEntry[] {
   const source = langchainSource(messages as BaseMessage[], { ...options, ...more });
   const indexes = Array.from({ length: source.length }, (_, index) => index);
   for (const index of indexes)
-    for (const channel of CHANNELS)
-      expect(source.hasEntriesAt?.(index, new Set([channel]))).toBe(
-        source.entriesAt(index).some(({ from }) => channelOf[from] === channel),
+    for (const kind of kindsIn(CHANNELS))
+      expect(source.hasEntriesAt?.(index, new Set([kind]))).toBe(
+        source.entriesAt(index).some(({ from }) => from === kind),
       );
   return indexes.flatMap((index) => [...source.entriesAt(index)]);
 }
@@ -581,7 +581,7 @@ test("texts are read only where entries are built", () => {
   const source = langchainSource(messages as never, options);
   for (let index = 0; index < source.length; index += 1) {
     source.isUserAt(index);
-    source.hasEntriesAt?.(index, new Set(CHANNELS));
+    source.hasEntriesAt?.(index, kindsIn(CHANNELS));
   }
   expect(reads).toBe(0);
 });
