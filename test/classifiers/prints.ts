@@ -17,7 +17,7 @@ export function printsOf(value: unknown): string {
   log.table(value);
   return [
     ...chunks,
-    inspect(value, { showHidden: true, depth: Number.POSITIVE_INFINITY, showProxy: true, getters: true }),
+    inspect(value, { showHidden: true, depth: Number.POSITIVE_INFINITY, showProxy: true }),
     format("%s %o %O %j", value, value, value, value),
     JSON.stringify(value),
     JSON.stringify({ nested: [value] }),
