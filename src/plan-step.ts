@@ -87,13 +87,16 @@ export function planStep(
   if (rules.siblings === "all-or-none" && outcomes.some((outcome) => STOPS.has(outcome)))
     outcomes = outcomes.map((outcome) => (outcome === "allowed" ? "held_back" : outcome));
 
+  // An error ends the run before any fallback: a call that waited would be left behind.
+  const fails = rules.onUnavailable === "throw" && outcomes.includes("unavailable");
+  const limitAsks = rules.limitAsks && !fails;
   const counted: Counted[] = [];
   let asking = false;
   return findings.map((finding, index) => {
     let outcome = outcomes[index] as Outcome;
     const judged = judgedOf(finding);
     let after = countStep(standing, [...counted, { outcome, judged }], rules.limits);
-    if (rules.limitAsks && canWait[index] && outcome === "blocked" && (asking || after.due)) {
+    if (limitAsks && canWait[index] && outcome === "blocked" && (asking || after.due)) {
       // The call that would reach the limit waits, and counts when it is answered.
       asking = true;
       outcome = "waiting";
