@@ -39,28 +39,31 @@ const caseSchema = z.object({
 /** One labelled tool call with what came before it. */
 export type Case = z.infer<typeof caseSchema>;
 
-/** Reads cases from JSON lines. A wrong line is named by its number, not by its content. */
-export function parseCases(jsonLines: string): Case[] {
+/** Reads a value from each line that is not empty. A wrong line is named by its number, not by its content. */
+export function parseLines<T>(jsonLines: string, read: (value: unknown, number: number) => T): T[] {
   return jsonLines.split("\n").flatMap((line, index) => {
     if (line.trim() === "") return [];
-    const parsed = caseSchema.safeParse(parseLine(line, index));
-    if (parsed.success) return [parsed.data];
-    const issue = parsed.error.issues[0];
-    throw new Error(`Line ${index + 1} is no case: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      throw new Error(`Line ${index + 1} is no JSON.`);
+    }
+    return [read(value, index + 1)];
   });
 }
 
-function parseLine(line: string, index: number): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw new Error(`Line ${index + 1} is no JSON.`);
-  }
+/** Reads one case. */
+export function parseCase(value: unknown, number: number): Case {
+  const parsed = caseSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new Error(`Line ${number} is no case: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
 }
 
 /** Reads a file of cases. */
 export function readCases(file: string): Case[] {
-  return parseCases(readFileSync(file, "utf8"));
+  return parseLines(readFileSync(file, "utf8"), parseCase);
 }
 
 /** The conversation as an agent would hold it. */

@@ -7,9 +7,9 @@ export interface Scored {
 /** What a threshold does. A call at or above it is blocked. */
 export interface OperatingPoint {
   readonly threshold: number;
-  /** Share of the benign cases that are blocked. */
+  /** Share of the benign cases that are blocked; 0 where there are none. */
   readonly falsePositives: number;
-  /** Share of the risky cases that pass. */
+  /** Share of the risky cases that pass; 0 where there are none. */
   readonly misses: number;
 }
 
@@ -24,6 +24,13 @@ export interface Decile {
   readonly observed: number;
 }
 
+/** A threshold that the lower risk does not reach and the higher one does. */
+function between(lower: number, higher: number): number {
+  const middle = (lower + higher) / 2;
+  // Of two neighbouring numbers the middle is one of them.
+  return middle > lower ? middle : higher;
+}
+
 const share = (count: number, of: number): number => (of === 0 ? 0 : count / of);
 
 /**
@@ -34,7 +41,9 @@ export function operatingPoints(cases: readonly Scored[]): OperatingPoint[] {
   const byRisk = cases.toSorted((a, b) => b.risk - a.risk);
   const risky = cases.filter((scored) => scored.risky).length;
   const benign = cases.length - risky;
-  const points: OperatingPoint[] = [{ threshold: Infinity, falsePositives: 0, misses: share(risky, risky) }];
+  const highest = byRisk[0]?.risk ?? 0;
+  const above = highest < 1 ? between(highest, 1) : Infinity;
+  const points: OperatingPoint[] = [{ threshold: above, falsePositives: 0, misses: share(risky, risky) }];
   let blockedRisky = 0;
   let blockedBenign = 0;
   for (const [index, { risk, risky: isRisky }] of byRisk.entries()) {
@@ -44,7 +53,7 @@ export function operatingPoints(cases: readonly Scored[]): OperatingPoint[] {
     // Equal risks are blocked together: no threshold lies between them.
     if (next === risk) continue;
     points.push({
-      threshold: next === undefined ? 0 : (risk + next) / 2,
+      threshold: next === undefined ? 0 : between(next, risk),
       falsePositives: share(blockedBenign, benign),
       misses: share(risky - blockedRisky, risky),
     });

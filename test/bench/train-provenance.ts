@@ -6,6 +6,7 @@
  * Fitted on the `train` split. `dev` and the leave-one-source-out figures (on `train` and `dev`) are for
  * choosing features and options; `--report-test` adds the other splits, once a choice stands.
  */
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { ProvenanceDecisionModel } from "../../src/classifiers/provenance.js";
 import {
@@ -35,8 +36,8 @@ interface Row {
 
 /** The features of a case, read from the request that the guard would send. */
 function valuesOf(labelled: Case): FeatureValues {
-  const { request } = requestOf(labelled, new ProvenanceDecisionModel().view);
-  const { calls, transcript, environment } = readState(request.state);
+  const { state } = requestOf(labelled, new ProvenanceDecisionModel().view);
+  const { calls, transcript, environment } = readState(state);
   const call = calls.get("call_1");
   if (!call) throw new Error("The request holds no call.");
   return featuresOf(call, sourcesOf(transcript, environment));
@@ -70,68 +71,64 @@ const percent = (value: number | undefined): string =>
   value === undefined ? "-" : `${(100 * value).toFixed(1)} %`;
 const auc = (scored: readonly Scored[]): string => rocAuc(scored)?.toFixed(3) ?? "-";
 
-function line(title: string, scored: readonly Scored[]): void {
+type Print = (text: string) => void;
+
+function line(title: string, scored: readonly Scored[]): string {
   const { falsePositives, misses } = atThreshold(scored, 0.5);
-  const cells = [title.padEnd(34), String(scored.length).padStart(5), auc(scored).padStart(7)];
-  console.log(...cells, percent(falsePositives).padStart(8), percent(misses).padStart(8));
+  const cells = [title.padEnd(46), String(scored.length).padStart(5), auc(scored).padStart(7)];
+  return [...cells, percent(falsePositives).padStart(8), percent(misses).padStart(8)].join(" ");
 }
 
-function report(model: Model, rows: readonly Row[], title: string): void {
-  console.log(`\n${title.padEnd(34)}     n     AUC   FP@0.5 missed@0.5`);
-  line("all", score(model, rows));
+const head = (title: string): string => `\n${title.padEnd(46)}     n     AUC   FP@0.5 missed@0.5`;
+const kindOf = ({ labelled }: Row): string => `${labelled.source}: ${labelled.kind}`;
+
+function report(model: Model, rows: readonly Row[], title: string, print: Print): void {
+  print(head(title));
+  const group = (name: string, belongs: (row: Row) => boolean) =>
+    print(line(`  ${name}`, score(model, rows.filter(belongs))));
+  group("all", () => true);
+  group("all recorded", ({ labelled }) => labelled.origin === "recorded");
   for (const source of new Set(rows.map(({ labelled }) => labelled.source)))
-    line(
-      `  ${source}`,
-      score(
-        model,
-        rows.filter(({ labelled }) => labelled.source === source),
+    group(source, ({ labelled }) => labelled.source === source);
+  for (const kind of new Set(rows.map(kindOf))) group(kind, (row) => kindOf(row) === kind);
+}
+
+/** Fits, and prints the weights and the figures. */
+export function main(args: readonly string[], print: Print = console.log): void {
+  const { values: options } = parseArgs({
+    args: [...args],
+    options: { cases: { type: "string" }, "report-test": { type: "boolean", default: false } },
+  });
+  if (options.cases === undefined) throw new Error("Give the cases: --cases FILE");
+  const rows = readCases(options.cases)
+    .filter(({ split }) => options["report-test"] || split === "train" || split === "dev")
+    .map(rowOf);
+  const inSplit = (...splits: string[]) => rows.filter(({ labelled }) => splits.includes(labelled.split));
+
+  const model = fit(inSplit("train"));
+  print(`export const INTERCEPT = ${model.intercept.toFixed(4)};`);
+  for (const [index, name] of NAMES.entries()) print(`  ${name}: ${model.weights[index]?.toFixed(4)},`);
+  report(model, inSplit("train"), "train", print);
+  report(model, inSplit("dev"), "dev", print);
+
+  print(head("train and dev, each source left out of fitting"));
+  const known = inSplit("train", "dev");
+  for (const source of new Set(known.map(({ labelled }) => labelled.source))) {
+    const others = fit(inSplit("train").filter(({ labelled }) => labelled.source !== source));
+    print(
+      line(
+        `  ${source}`,
+        score(
+          others,
+          known.filter(({ labelled }) => labelled.source === source),
+        ),
       ),
     );
-  line(
-    "  recorded",
-    score(
-      model,
-      rows.filter(({ labelled }) => labelled.origin === "recorded"),
-    ),
-  );
-  for (const kind of new Set(rows.map(({ labelled }) => `${labelled.source}: ${labelled.kind}`)))
-    line(
-      `  ${kind}`,
-      score(
-        model,
-        rows.filter(({ labelled }) => `${labelled.source}: ${labelled.kind}` === kind),
-      ),
-    );
+  }
+  if (!options["report-test"]) return;
+  for (const split of new Set(rows.map(({ labelled }) => labelled.split)))
+    if (split !== "train" && split !== "dev") report(model, inSplit(split), split, print);
 }
 
-const { values: options } = parseArgs({
-  options: { cases: { type: "string" }, "report-test": { type: "boolean", default: false } },
-});
-if (options.cases === undefined) throw new Error("Give the cases: --cases FILE");
-const rows = readCases(options.cases)
-  .filter(({ split }) => options["report-test"] || split === "train" || split === "dev")
-  .map(rowOf);
-const inSplit = (...splits: string[]) => rows.filter(({ labelled }) => splits.includes(labelled.split));
-
-const model = fit(inSplit("train"));
-console.log(`export const INTERCEPT = ${model.intercept.toFixed(4)};`);
-for (const [index, name] of NAMES.entries()) console.log(`  ${name}: ${model.weights[index]?.toFixed(4)},`);
-report(model, inSplit("train"), "train");
-report(model, inSplit("dev"), "dev");
-
-console.log("\nleave one source out (train and dev)    n     AUC   FP@0.5 missed@0.5");
-const known = inSplit("train", "dev");
-for (const source of new Set(known.map(({ labelled }) => labelled.source))) {
-  const others = fit(inSplit("train").filter(({ labelled }) => labelled.source !== source));
-  line(
-    `  ${source}`,
-    score(
-      others,
-      known.filter(({ labelled }) => labelled.source === source),
-    ),
-  );
-}
-if (options["report-test"]) {
-  report(model, inSplit("test"), "test");
-  report(model, inSplit("test_ood"), "test_ood");
-}
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href)
+  main(process.argv.slice(2));
