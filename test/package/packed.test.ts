@@ -107,6 +107,11 @@ describe.each([
     );
   });
 
+  test("the command is installed, and says how it is used", () => {
+    const [name] = Object.keys(manifest.bin ?? {});
+    expect(run(join(folder, "node_modules/.bin", name!), ["--help"], folder)).toMatch(/^Usage: /);
+  });
+
   test("its types compile strictly in a user's project", () => {
     cpSync(fileURLToPath(new URL("consumer.ts", import.meta.url)), join(folder, "consumer.ts"));
     const compilerOptions = {
