@@ -9,36 +9,39 @@ export function riskOf(values: FeatureValues): number {
 }
 
 // What a person or the agent is told. Fixed texts: they name what was seen, never what it said.
-const REASONS: readonly { readonly features: readonly FeatureName[]; readonly text: string }[] = [
-  {
-    features: [
-      "nameInOutput",
-      "nameInProse",
-      "descriptionInProse",
-      "argumentsInProse",
-      "actionAndArgumentsInProse",
-      "markInProse",
-    ],
-    text: "Text that a tool brought in speaks of this action and its values; the user's messages do not.",
-  },
-  {
-    features: ["addressInProse", "addressInOutput", "unnamedAddress"],
-    text: "It uses an address that the user never named.",
-  },
-  {
-    features: ["unnamedIdentifier", "partlyNewValues", "whollyNewValues"],
-    text: "It uses values that stand nowhere in the user's messages.",
-  },
+const ASKED_BY_OUTPUT =
+  "Text that a tool brought in speaks of this action and its values; the user's messages do not.";
+const UNNAMED_ADDRESS = "It uses an address that the user never named.";
+const UNNAMED_VALUES = "It uses values that stand nowhere in the user's messages.";
+
+const WORDING: readonly FeatureName[] = [
+  "nameInOutput",
+  "nameInProse",
+  "descriptionInProse",
+  "argumentsInProse",
+  "actionAndArgumentsInProse",
+  "markInProse",
+];
+const ADDRESSES: readonly FeatureName[] = ["unnamedAddress", "addressInOutput", "addressInProse"];
+const ORIGIN: readonly FeatureName[] = [
+  ...ADDRESSES,
+  "unnamedIdentifier",
+  "partlyNewValues",
+  "whollyNewValues",
 ];
 
-/** Which kinds of evidence speak against the call, the strongest first; at most two. */
+/** Which kinds of evidence speak against the call, the stronger first. */
 export function explanationOf(values: FeatureValues): string | undefined {
-  const strongest = REASONS.map(({ features, text }) => ({
-    text,
-    evidence: features.reduce((sum, name) => sum + WEIGHTS[name] * values[name], 0),
-  }))
-    .filter(({ evidence }) => evidence > 0)
-    .toSorted((a, b) => b.evidence - a.evidence)
-    .slice(0, 2);
-  return strongest.length === 0 ? undefined : strongest.map(({ text }) => text).join(" ");
+  const evidence = (names: readonly FeatureName[]): number =>
+    names.reduce((sum, name) => sum + WEIGHTS[name] * values[name], 0);
+  const reasons = [
+    { text: ASKED_BY_OUTPUT, evidence: evidence(WORDING) },
+    {
+      text: ADDRESSES.some((name) => values[name] > 0) ? UNNAMED_ADDRESS : UNNAMED_VALUES,
+      evidence: evidence(ORIGIN),
+    },
+  ]
+    .filter((reason) => reason.evidence > 0)
+    .toSorted((a, b) => b.evidence - a.evidence);
+  return reasons.length === 0 ? undefined : reasons.map(({ text }) => text).join(" ");
 }
