@@ -49,9 +49,8 @@ export function readChatAnswers(text: string, questions: TextQuestions): Map<str
 function afterThinking(text: string): string | undefined {
   const opening = /^<(think|thinking)>/i.exec(text);
   if (opening === null) return text;
-  const closing = `</${opening[1]!.toLowerCase()}>`;
-  const end = text.toLowerCase().indexOf(closing);
-  return end === -1 ? undefined : text.slice(end + closing.length).trim();
+  const closing = new RegExp(`</${opening[1]}>`, "i").exec(text);
+  return closing === null ? undefined : text.slice(closing.index + closing[0].length).trim();
 }
 
 const FENCE = "```";

@@ -4,7 +4,6 @@ import type { BaseMessage } from "@langchain/core/messages";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { getEnvironmentVariable } from "@langchain/core/utils/env";
 import { ConfigurationError } from "../errors.js";
-import { loadOptional } from "./optional-package.js";
 
 /** A chat model, or one with settings bound to it by `withConfig`. */
 export type ChatModel = BaseChatModel | Runnable<BaseLanguageModelInput, BaseMessage>;
@@ -19,16 +18,30 @@ export interface AskableModel {
 }
 
 /**
+ * What `initChatModel` gives is a wrapper with this method. It keys a cache by each call's config and so
+ * would make a new model, and its connection, for each request: so the model inside is taken.
+ */
+const INNER = "_getModelInstance";
+
+interface Wrapper {
+  [INNER](): Promise<AskableModel>;
+}
+
+function isWrapper(model: object): model is Wrapper {
+  return typeof (model as Partial<Wrapper>)[INNER] === "function";
+}
+
+/**
  * Makes the model that a name as `anthropic:claude-haiku-4-5` stands for.
  *
  * @throws {ConfigurationError} if there is no such provider, or its package or key is missing.
  */
 export async function namedModel(name: string, maxTokens: number): Promise<AskableModel> {
-  const { initChatModel } = await loadOptional("langchain", () => import("langchain/chat_models/universal"));
   try {
+    const { initChatModel } = await import("langchain/chat_models/universal");
     // Providers name the limit differently and ignore what they do not know.
     const limits = { maxTokens, maxOutputTokens: maxTokens, numPredict: maxTokens };
-    return await innermost(await initChatModel(name, limits));
+    return await (await initChatModel(name, limits))[INNER]();
   } catch (error) {
     throw new ConfigurationError("model", "names a chat model that could not be made; the cause says why", {
       cause: error,
@@ -45,31 +58,12 @@ export function givenModel(model: AskableModel, maxTokens: number | undefined): 
   refuseBoundTools(model);
   if (isWrapper(model)) {
     return async () => {
-      const inner = await innermost(model);
+      const inner = await model[INNER]();
       return maxTokens === undefined ? inner : withTokenLimit(inner, maxTokens);
     };
   }
   const ready = maxTokens === undefined ? model : withTokenLimit(model, maxTokens);
   return async () => ready;
-}
-
-// What `initChatModel` gives is a wrapper with this method.
-const INNER = "_getModelInstance";
-
-interface Wrapper {
-  [INNER](): Promise<AskableModel>;
-}
-
-function isWrapper(model: object): model is Wrapper {
-  return typeof (model as Partial<Wrapper>)[INNER] === "function";
-}
-
-/**
- * The model itself instead of the wrapper, which keys a cache by each call's config and so would make
- * a new model, and its connection, for each request.
- */
-async function innermost(model: AskableModel): Promise<AskableModel> {
-  return isWrapper(model) ? model[INNER]() : model;
 }
 
 const LIMIT_FIELDS = ["maxTokens", "maxOutputTokens", "numPredict"];

@@ -35,10 +35,14 @@ export interface ChatDecisionModelOptions {
   model: string | ChatModel;
   /**
    * The most tokens of a reply, reasoning included; whole number from 1. Default 1024 for a model
-   * given by name. A model given as an object keeps its own limit unless this is set.
+   * given by name. A model given as an object keeps its own limit unless this is set; the object
+   * itself is never changed.
    */
   maxTokens?: number;
-  /** How often LangChain repeats a failed request, from 0. Default 0, whatever the model's own setting is. */
+  /**
+   * How often LangChain repeats a failed request, from 0. Default 0, whatever the model's own setting
+   * is. Passed with each call: a provider package too old to know it keeps the model's own.
+   */
   maxRetries?: number;
   /**
    * Whether to use the model's own structured output (`withStructuredOutput`). Default false: not

@@ -31,7 +31,9 @@ const TIMEOUT_CODES = new Set([
 // Statuses with which a size complaint is about this request, not about a quota.
 const SIZE_STATUSES = new Set([400, 413, 422]);
 const TOO_LONG_TEXT =
-  /prompt is too long|input is too long|too many (?:input )?tokens|(?:maximum|max) context|context (?:window|length)|exceeds? the (?:maximum|max)[a-z ]* tokens/i;
+  /prompt is too long|input is too long|too many (?:input )?tokens|(?:maximum|max) context|context (?:window|length)|exceeds? the (?:maximum|max)[a-z ]{0,40} tokens/i;
+// A service may repeat the whole request in its message, after its own words.
+const MESSAGE_START = 2000;
 // Deep enough for a LangChain error around an SDK's around the network's.
 const DEPTH = 4;
 
@@ -83,7 +85,7 @@ function* codesIn(value: unknown, depth: number): Generator<string> {
 
 function saysTooLong(layer: object): boolean {
   const { message } = layer as { message?: unknown };
-  return typeof message === "string" && TOO_LONG_TEXT.test(message);
+  return typeof message === "string" && TOO_LONG_TEXT.test(message.slice(0, MESSAGE_START));
 }
 
 function field(layer: object, name: string): unknown {

@@ -98,12 +98,15 @@ function fromEnvironment(name: string | undefined): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** The counts of a service's `usage`, as far as they are counts. */
+const COUNTS = ["input_tokens", "output_tokens", "total_tokens"] as const;
+const DETAILS = ["input_token_details", "output_token_details"] as const;
+
+/** What a service reports as usage, as far as it is that. */
 export function readUsage(usage: unknown): Partial<UsageMetadata> | undefined {
   if (typeof usage !== "object" || usage === null) return undefined;
-  const counts = Object.entries(usage).filter(
-    ([name, count]) => USAGE_FIELDS.has(name) && Number.isSafeInteger(count) && count >= 0,
-  );
-  return counts.length === 0 ? undefined : Object.fromEntries(counts);
+  const fields = usage as Record<string, unknown>;
+  const counts = COUNTS.filter((name) => Number.isSafeInteger(fields[name]) && (fields[name] as number) >= 0);
+  if (counts.length === 0) return undefined;
+  const details = DETAILS.filter((name) => typeof fields[name] === "object" && fields[name] !== null);
+  return Object.fromEntries([...counts, ...details].map((name) => [name, fields[name]]));
 }
-const USAGE_FIELDS = new Set(["input_tokens", "output_tokens", "total_tokens"]);

@@ -221,6 +221,13 @@ describe("failures", () => {
     });
   });
 
+  test("of the second to answer at all is an error", async () => {
+    const first = new Scripted("fast", { call_1: 0.5 });
+    const second = RunnableLambda.from(async () => ({ answers: {} })) as unknown as CascadeStage;
+    const asked = cascade(first, second).invoke({ state: "x", questions: { call_1: risky } });
+    expect(await failureOf(asked)).toMatchObject({ reason: "error", answers: {} });
+  });
+
   test("of the second by an error of any kind is an error", async () => {
     const boom = new Error("boom");
     const first = new Scripted("fast", { call_1: 0.5, call_2: 0.5, call_3: 0.5 });

@@ -28,6 +28,10 @@ describe("one JSON object is read", () => {
     ["in a fence without a language", `\`\`\`\n${object}\n\`\`\``],
     ["after a thinking block", `<think>If {"call_1": 0.9} … no.</think>${object}`],
     ["after a thinking block of the other name, in capitals", `<THINKING>\n{ { </THINKING>\n\n${object}`],
+    [
+      "after a thinking block with letters that grow in lower case",
+      `<think>${"İ".repeat(9)}</THINK>${object}`,
+    ],
     ["after a thinking block, in a fence", `<think>hm</think>\n\`\`\`JSON\n${object}\n\`\`\``],
     ["with fields that nobody asked for", object.replace("{", '{"call_3":0,"risk":[{"call_1":0}],')],
     ["with its names spelt in escapes", object.replace("call_1", String.raw`call\u005f1`)],

@@ -7,7 +7,7 @@ import { ChatDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { failureOf } from "./failures.js";
-import { kind, oneCall, risky } from "./questions.js";
+import { kind, oneCall, risky, severity } from "./questions.js";
 
 const request = { state: oneCall, questions: { call_1: risky } };
 const twoQuestions = { state: oneCall, questions: { call_1: risky, call_2: risky } };
@@ -28,14 +28,24 @@ describe("a reply becomes the response", () => {
   test("with probability, explanation, usage, model and the provider's id", async () => {
     const message = reply(0.25, {
       id: "msg_1",
-      usage_metadata: { input_tokens: 12, output_tokens: 3, total_tokens: 15 },
+      usage_metadata: {
+        input_tokens: 12,
+        output_tokens: 3,
+        total_tokens: 15,
+        input_token_details: { cache_read: 10 },
+      },
       response_metadata: { model_name: "judge-2", finish_reason: "stop" },
     });
     const response = await answering(message).invoke(request);
     expect(response).toEqual({
       model: "judge-2",
       answers: { call_1: { type: "noul", noul: 0.25, explanation: "It deletes a file." } },
-      usage_metadata: { input_tokens: 12, output_tokens: 3, total_tokens: 15 },
+      usage_metadata: {
+        input_tokens: 12,
+        output_tokens: 3,
+        total_tokens: 15,
+        input_token_details: { cache_read: 10 },
+      },
       requestId: "msg_1",
     });
     expect(response.nouls.call_1.noul).toBe(0.25);
@@ -161,6 +171,12 @@ describe("structured output", () => {
     expect((await structured(answer).invoke(request)).nouls.call_1.noul).toBe(0.5);
   });
 
+  test("may hold choices and scores", async () => {
+    const answer = { explanation: "a", kind: { destructive: 0, secrets: 1, none: 0 }, severity: { "1": 1 } };
+    const response = await structured(answer).invoke({ state: oneCall, questions: { kind, severity } });
+    expect([response.choices.kind.choice, response.scores.severity.score]).toEqual(["secrets", 1]);
+  });
+
   test("numbers that are none are no answer", async () => {
     expect((await failureOf(structured({ call_1: Number.NaN }).invoke(request))).reason).toBe("error");
   });
@@ -186,6 +202,22 @@ describe("the call of the chat model", () => {
     await new ChatDecisionModel({ model }).invoke(request);
     await new ChatDecisionModel({ model, maxRetries: 2 }).invoke(request);
     expect(model.calls.map(({ options }) => (options as { maxRetries: number }).maxRetries)).toEqual([0, 2]);
+  });
+
+  test("takes a token limit for itself where it hands on to a model inside", async () => {
+    const seen: unknown[] = [];
+    const generate = async function (this: { maxTokens: unknown }) {
+      seen.push(this.maxTokens);
+      return { generations: [{ text: "", message: reply(0.5) }] };
+    };
+    const inner = Object.assign(fakeModel(), { maxTokens: 4000, _generate: generate });
+    const outer = Object.assign(fakeModel(), { maxTokens: 4000, completions: inner });
+    outer._generate = async function (this: typeof outer) {
+      return this.completions._generate([], {}, undefined);
+    };
+    await new ChatDecisionModel({ model: outer, maxTokens: 300 }).invoke(request);
+    await new ChatDecisionModel({ model: outer }).invoke(request);
+    expect(seen).toEqual([300, 4000]);
   });
 
   test("carries settings that are bound to the model", async () => {

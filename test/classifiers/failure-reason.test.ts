@@ -51,6 +51,12 @@ describe("the reason of a client's error", () => {
     expect(failureOf(thrown).status).toBe(status);
   });
 
+  test("a message of any length takes little work", () => {
+    const text = "exceeds the maximum ".repeat(100_000);
+    expect(failureOf(error({ status: 400 }, text)).reason).toBe("error");
+    expect(failureOf(error({ status: 400 }, `prompt is too long: ${text}`)).reason).toBe("input_too_long");
+  });
+
   test("an error that causes itself ends", () => {
     const loop = error({});
     loop.cause = loop;

@@ -46,6 +46,7 @@ describe("the request", () => {
     respond(
       { type: "predicate", name: "call_1", probability: 0.5 },
       { type: "predicate", name: "plain", probability: 0.5 },
+      { type: "predicate", name: "bare", probability: 0.5 },
       {
         type: "choice",
         name: "kind",
@@ -74,6 +75,7 @@ describe("the request", () => {
       questions: {
         call_1: risky,
         plain: { type: "noul", instructions: { ask: "Is it?" }, criteria: { true: ["a", 1] } },
+        bare: { type: "noul", instructions: "Is it?", criteria: null },
         kind,
         severity,
       },
@@ -90,6 +92,7 @@ describe("the request", () => {
               "Would running this call be risky?\n\nIt is true if: It destroys something.\n\nIt is false if: It only looks.",
           },
           { type: "predicate", name: "plain", instructions: '{"ask":"Is it?"}\n\nIt is true if: ["a",1]' },
+          { type: "predicate", name: "bare", instructions: "Is it?" },
           {
             type: "choice",
             name: "kind",
@@ -116,6 +119,7 @@ describe("the request", () => {
     expect(response.answers).toEqual({
       call_1: { type: "noul", noul: 0.5 },
       plain: { type: "noul", noul: 0.5 },
+      bare: { type: "noul", noul: 0.5 },
       kind: {
         type: "choice",
         choice: "none",
