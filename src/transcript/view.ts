@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ConfigurationError } from "../errors.js";
-import { CHANNELS, type Channel, type Entry } from "./channels.js";
+import { CHANNELS, type Channel } from "./channels.js";
 
 /**
  * What of a conversation the classifier reads, and how much of it. Lengths are in UTF-16 units.
@@ -122,4 +122,4 @@ export function resolveView(view: unknown, base?: unknown, option = "view"): Mon
 }
 
 export { buildTranscript, type TranscriptSource } from "./build-transcript.js";
-export type { Channel, Entry };
+export type { Channel };
