@@ -60,7 +60,9 @@ async function askClassifier(lines: readonly Line[], options: JudgeOptions): Pro
   const kept = identity === undefined ? undefined : { results: new Results(file, options), identity };
   const bar = new SingleBar({ format: "{bar} {value}/{total} | {eta_formatted}", stream: process.stderr });
   bar.start(cases.length, 0);
-  const { concurrency, timeoutMs } = options;
+  const { timeoutMs } = options;
+  // What works in this process gains nothing from company; its latency would only count the waiting.
+  const concurrency = identity === undefined ? 1 : options.concurrency;
   const onJudged = (): void => bar.increment();
   const judged = await judgeCases(cases, { classifier, view, concurrency, timeoutMs, kept, onJudged });
   bar.stop();
