@@ -18,6 +18,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+// Longer than load balancers keep idle lines (60 s is common), so that they never use one that is just closing.
+const KEEP_ALIVE_MS = 65_000;
 // How soon after its last reply a line that is kept open is closed while the server ends.
 const IDLE_CHECK_MS = 100;
 
@@ -43,7 +45,8 @@ export async function startServer(
 
 function listen(app: Hono<{ Bindings: HttpBindings }>, { host, port }: ServerAddress): Promise<ServerType> {
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(server));
+    const serverOptions = { keepAliveTimeout: KEEP_ALIVE_MS };
+    const server = serve({ fetch: app.fetch, hostname: host, port, serverOptions }, () => resolve(server));
     server.once("error", reject);
   });
 }
