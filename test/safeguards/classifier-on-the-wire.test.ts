@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { OpenAIDecisionModel, SystemOneDecisionModel } from "langchain-auto-mode/classifiers";
+import type { SafeguardsOptions } from "langchain-auto-mode/safeguards";
 import { describe, expect, test } from "vitest";
 import { type Answer, startGateway, startUpstream } from "./loopback.js";
 import {
@@ -26,11 +27,11 @@ function json(response: ServerResponse, status: number, body: unknown): void {
 }
 
 /** Sends a request through a gateway whose classifier is a service on loopback. */
-async function throughService(answer: Answer) {
+async function throughService(answer: Answer, options: Partial<SafeguardsOptions> = {}) {
   const service = await startUpstream(answer);
   const upstream = await startUpstream((received, response) => reply(response, received, whole));
   const classifier = new SystemOneDecisionModel({ baseURL: service.url, apiKey: "sk-classifier" });
-  const url = await startGateway({ upstream: upstream.url, classifier, timeoutMs: 300 });
+  const url = await startGateway({ upstream: upstream.url, classifier, ...options });
   const { results, status, parsed } = await send(url, request(), { authorization: "Bearer sk-token" });
   expect([status, parsed.at(-1)]).toEqual([200, { type: "message_stop" }]);
   return { results, service, upstream };
@@ -94,7 +95,7 @@ describe("a classifier's service", () => {
       },
     ],
   ])("that %s: every call is a timeout, and the reply goes out", async (_, answer) => {
-    expect((await throughService(answer)).results).toEqual(both("timeout"));
+    expect((await throughService(answer, { timeoutMs: 300 })).results).toEqual(both("timeout"));
   });
 
   test("that finds the request too large: input_too_long", async () => {
