@@ -34,11 +34,12 @@ export class CallReport {
     this.#request = request;
   }
 
-  /** Records a decision, once for each judgement of a call, however often the call is entered. */
+  /** Records a decision, once for each verdict on a call, however often the call is entered. */
   record(decided: DecidedCall, key: string, executed?: Executed): DecisionRecord {
     const record = recordFor(this.#host.policy, decided, executed);
-    if (!this.#step.recorded.has(key)) {
-      this.#step.recorded.add(key);
+    const verdict = `${key} ${record.outcome}`;
+    if (!this.#step.recorded.has(verdict)) {
+      this.#step.recorded.add(verdict);
       this.#host.deliver(record, this.#request);
     }
     return record;
@@ -56,6 +57,7 @@ export class CallReport {
     this.#waiting = {
       id: call.id,
       index: call.index,
+      name: call.name,
       digest: digest(snapshot),
       judged: decision.counted.judged,
     };
@@ -88,13 +90,17 @@ export class CallReport {
   get operation(): Operation | undefined {
     const calls = [...this.#counted.values()];
     if (this.#host.policy.mode === "observe") return undefined;
-    if (!this.#waiting && !this.#failure && !this.#step.mattersToCount(calls)) return undefined;
+    // An approval is for one start: without an answer of its tool the call would be started for ever.
+    const { id } = this.#request.toolCall;
+    const spent = this.#step.isApproved(id) ? id : undefined;
+    if (!this.#waiting && !this.#failure && !spent && !this.#step.mattersToCount(calls)) return undefined;
     return {
       op: "call",
       turn: this.#step.thread.turn,
       messageId: this.#step.messageId,
       calls,
       ...(this.#waiting ? { waiting: this.#waiting } : {}),
+      ...(spent ? { spent } : {}),
       ...(this.#failure ? { failure: this.#failure } : {}),
     };
   }

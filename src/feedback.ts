@@ -125,3 +125,13 @@ export function rejectedFeedback(toolName: string, message: string | undefined):
 export function overtakenFeedback(toolName: string): string {
   return `The call to ${toolName} waited for a person's approval and did not run: a new message came instead of an answer.`;
 }
+
+/** For a call that a person approved, from which nothing was heard before a new message came. */
+export function unheardFeedback(toolName: string): string {
+  return `A person approved the call to ${toolName}, but a new message came before its result. It may have run.`;
+}
+
+/** For a call that was changed behind the back of the person who was to decide about it. */
+export function changedFeedback(toolName: string): string {
+  return `The call to ${toolName} did not run: it was changed while it waited for a person's approval.`;
+}

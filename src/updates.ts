@@ -58,7 +58,8 @@ export function stripKeys(result: ToolMessage | Command, keys: ReadonlySet<strin
   return update === result.update && sameGoto ? result : rebuilt(result, update, goto);
 }
 
-function messagesIn(update: unknown): unknown[] {
+/** The messages of an update, in whatever shape it has. */
+export function messagesIn(update: unknown): unknown[] {
   const values = Array.isArray(update)
     ? update.flatMap((pair: unknown) => (Array.isArray(pair) && pair[0] === "messages" ? [pair[1]] : []))
     : isRecord(update) && "messages" in update

@@ -1,12 +1,13 @@
 import type { AllowedDecision } from "../limits/fallbacks.js";
-import { type JsonObject, takeSnapshot } from "../arguments.js";
+import { type ArgumentsSnapshot, takeSnapshot } from "../arguments.js";
 
-/** One decision of a person, in the shape of LangChain's human-in-the-loop middleware. */
+/** One decision of a person. */
 export type HumanDecision =
   | { readonly type: "approve" }
-  | { readonly type: "edit"; readonly editedAction: { readonly name: string; readonly args: JsonObject } }
+  | { readonly type: "edit"; readonly name: string; readonly snapshot: ArgumentsSnapshot }
   | { readonly type: "reject"; readonly message?: string };
 
+/** Reads one in the shape of LangChain's human-in-the-loop middleware. */
 function readDecision(value: unknown, allowed: readonly AllowedDecision[]): HumanDecision | undefined {
   if (typeof value !== "object" || value === null || !("type" in value)) return undefined;
   if (!allowed.includes(value.type as AllowedDecision)) return undefined;
@@ -22,9 +23,9 @@ function readDecision(value: unknown, allowed: readonly AllowedDecision[]): Huma
       const action = "editedAction" in value ? value.editedAction : undefined;
       if (typeof action !== "object" || action === null || !("name" in action) || !("args" in action))
         return undefined;
-      const args = takeSnapshot(action.args);
-      if (typeof action.name !== "string" || action.name === "" || !args) return undefined;
-      return { type: "edit", editedAction: { name: action.name, args: args.value } };
+      const snapshot = takeSnapshot(action.args);
+      if (typeof action.name !== "string" || action.name === "" || !snapshot) return undefined;
+      return { type: "edit", name: action.name, snapshot };
     }
   }
 }

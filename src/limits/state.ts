@@ -17,10 +17,11 @@ export interface CountedCall extends Counted {
   readonly key: string;
 }
 
-/** A call that waits for a person. */
+/** A call that waits for a person, who decides about this very call, tool and arguments. */
 export interface WaitingCall {
   readonly id: string;
   readonly index: number;
+  readonly name: string;
   readonly digest: string;
   readonly judged: Counted["judged"];
 }
@@ -61,6 +62,8 @@ export type Operation =
       readonly messageId: string;
       readonly calls: readonly CountedCall[];
       readonly waiting?: WaitingCall;
+      /** Id of an approval that has had its turn, whatever came of it. */
+      readonly spent?: string;
       readonly failure?: { readonly reason: UnavailableReason; readonly status?: number };
     }
   | {
@@ -126,6 +129,7 @@ export function reduceState(state: ThreadState, update: unknown, limits: Limits)
                 (a, b) => a.index - b.index,
               )
             : step.waiting,
+          approvals: step.approvals.filter(({ id }) => id !== update.spent),
           ...(update.failure ? { failure: step.failure ?? update.failure } : {}),
         },
         limits,

@@ -1,0 +1,292 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Limits } from "../../src/limits/counters.js";
+import {
+  type CountedCall,
+  INITIAL,
+  type Operation,
+  type ThreadState,
+  type WaitingCall,
+  reduceState,
+} from "../../src/limits/state.js";
+
+const LIMITS: Limits = { consecutiveBlocks: 3, totalBlocks: 20, consecutiveUnavailable: 10 };
+const STARTED: ThreadState = { ...INITIAL, turn: "turn-1" };
+
+const counted = (index: number, outcome: CountedCall["outcome"] = "blocked", key = `${index}:id-${index}`) =>
+  ({ index, key, outcome, judged: outcome === "unavailable" ? "unavailable" : "verdict" }) as CountedCall;
+const waiting = (index: number): WaitingCall => ({
+  id: `id-${index}`,
+  index,
+  name: "delete_file",
+  digest: `digest-${index}`,
+  judged: "verdict",
+});
+const says = (calls: readonly CountedCall[], more: Partial<Extract<Operation, { op: "call" }>> = {}) => ({
+  op: "call" as const,
+  turn: "turn-1",
+  messageId: "message-1",
+  calls,
+  ...more,
+});
+const reduce = (updates: readonly unknown[], from: ThreadState = STARTED, limits = LIMITS) =>
+  updates.reduce<ThreadState>((state, update) => reduceState(state, update, limits), from);
+const counters = (state: ThreadState) => state.standing.counters;
+
+/** Frozen through and through: the host hands one state to everybody. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const item of Object.values(value)) deepFreeze(item);
+  }
+  return value;
+}
+
+describe("plain values", () => {
+  const full = reduce([says([counted(0)])]);
+
+  test.each<[string, unknown]>([
+    ["undefined", undefined],
+    ["null", null],
+    ["a number", 3],
+    ["a text", "turn"],
+    ["an empty object", {}],
+    ["an array", [1]],
+    ["the state itself, as the host feeds it back", full],
+    ["another thread's state", { ...full, turn: "turn-9" }],
+    ["counters", { consecutiveBlocks: 0, totalBlocks: 0, consecutiveUnavailable: 0 }],
+  ])("%s: ignored, and the very same state comes back", (_title, value) => {
+    expect(reduceState(full, value, LIMITS)).toBe(full);
+  });
+});
+
+describe("operations that are not of this turn", () => {
+  test("a call of an earlier turn changes nothing", () => {
+    expect(reduce([says([counted(0)], { turn: "turn-0" })])).toBe(STARTED);
+  });
+
+  test("an answer and a mark of an earlier turn change nothing", () => {
+    const late = { turn: "turn-0", messageId: "message-1" };
+    expect(
+      reduce([
+        { op: "answered", ...late, calls: [counted(0)], approvals: [] },
+        { op: "trusted", ...late },
+      ]),
+    ).toBe(STARTED);
+  });
+});
+
+describe("a call that is heard of twice", () => {
+  test("counts once", () => {
+    const once = says([counted(0)]);
+    expect(counters(reduce([once, once, once])).totalBlocks).toBe(1);
+  });
+
+  test("counts as it was heard of last", () => {
+    const state = reduce([says([counted(0, "blocked")]), says([counted(0, "allowed")])]);
+    expect(counters(state)).toMatchObject({ consecutiveBlocks: 0, totalBlocks: 0 });
+  });
+
+  test("counts twice if it was judged twice: the key tells", () => {
+    const state = reduce([says([counted(0)]), says([counted(0, "blocked", "0:id-0:delete_file:other")])]);
+    expect(counters(state).totalBlocks).toBe(2);
+  });
+
+  test("counts again in another step, whatever its id", () => {
+    const state = reduce([says([counted(0)]), says([counted(0)], { messageId: "message-2" })]);
+    expect(counters(state)).toMatchObject({ consecutiveBlocks: 2, totalBlocks: 2 });
+  });
+});
+
+describe("order", () => {
+  test("operations apply in the order of the calls, whatever arrives first", () => {
+    const steps = [
+      says([counted(0, "blocked")]),
+      says([counted(1, "allowed")]),
+      says([counted(2, "blocked")]),
+    ];
+    const forward = reduce(steps);
+    expect(counters(forward)).toMatchObject({ consecutiveBlocks: 1, totalBlocks: 2 });
+    expect(reduce(steps.toReversed())).toEqual(forward);
+  });
+
+  test("two judgements of one call apply in an order that is always the same", () => {
+    const first = says([counted(0, "allowed", "0:id-0:a")]);
+    const second = says([counted(0, "blocked", "0:id-0:b")]);
+    expect(reduce([first, second])).toEqual(reduce([second, first]));
+  });
+
+  const someCalls = fc.uniqueArray(
+    fc.record({
+      index: fc.nat(6),
+      outcome: fc.constantFrom<CountedCall["outcome"]>("allowed", "blocked", "unavailable", "held_back"),
+    }),
+    { selector: ({ index }) => index, maxLength: 7 },
+  );
+
+  test("any order, and any repetition, of one step's operations comes to the same counts", () => {
+    fc.assert(
+      fc.property(
+        someCalls.chain((calls) =>
+          fc.tuple(
+            fc.constant(calls),
+            fc.shuffledSubarray(calls, { minLength: calls.length }),
+            fc.array(fc.nat(), { maxLength: 4 }),
+          ),
+        ),
+        ([calls, shuffled, again]) => {
+          const operations = (list: typeof calls) =>
+            list.map(({ index, outcome }) => says([counted(index, outcome)]));
+          const expected = reduce(operations(calls));
+          const repeats = calls.length === 0 ? [] : again.map((at) => calls[at % calls.length]!);
+          const state = reduce(operations([...shuffled, ...repeats]));
+          expect(state.standing).toEqual(expected.standing);
+          expect(state.step).toEqual(expected.step);
+        },
+      ),
+    );
+  });
+});
+
+describe("a step", () => {
+  test("begins at the counts that the step before it left", () => {
+    const state = reduce([says([counted(0), counted(1)]), says([counted(0)], { messageId: "message-2" })]);
+    expect(state.step?.base.counters.totalBlocks).toBe(2);
+    expect(state.standing).toMatchObject({ due: true, limit: "consecutiveBlocks" });
+  });
+
+  test("is forgotten when the next begins: the state does not grow with the thread", () => {
+    const steps = Array.from({ length: 200 }, (_, index) => says([counted(0)], { messageId: `m-${index}` }));
+    expect(JSON.stringify(reduce(steps)).length).toBeLessThan(600);
+  });
+
+  test("keeps the first failure that ends the run", () => {
+    const state = reduce([
+      says([counted(0, "unavailable")], { failure: { reason: "timeout" } }),
+      says([counted(1, "unavailable")], { failure: { reason: "refused", status: 400 } }),
+    ]);
+    expect(state.step?.failure).toEqual({ reason: "timeout" });
+  });
+
+  test("is marked as the trusted model's before its calls are heard of, and stays so", () => {
+    const state = reduce([{ op: "trusted", turn: "turn-1", messageId: "message-1" }, says([counted(0)])]);
+    expect(state.step).toMatchObject({ trusted: true, calls: [counted(0)] });
+  });
+
+  test("a limit that an earlier step reached is still reached", () => {
+    const state = reduce([
+      says([counted(0), counted(1), counted(2)]),
+      says([counted(0, "allowed")], { messageId: "message-2" }),
+    ]);
+    expect(state.standing).toMatchObject({ limit: "consecutiveBlocks", due: false });
+  });
+});
+
+describe("waiting calls", () => {
+  test("are kept in the order of the calls, each once", () => {
+    const state = reduce([
+      says([], { waiting: waiting(2) }),
+      says([], { waiting: waiting(0) }),
+      says([], { waiting: waiting(2) }),
+    ]);
+    expect(state.step?.waiting.map(({ index }) => index)).toEqual([0, 2]);
+    expect(counters(state).totalBlocks).toBe(0);
+  });
+
+  test("count when they are answered, in the order of the calls", () => {
+    const state = reduce([
+      says([counted(0, "blocked")]),
+      says([], { waiting: waiting(1) }),
+      says([counted(2, "blocked")]),
+      {
+        op: "answered",
+        turn: "turn-1",
+        messageId: "message-1",
+        calls: [counted(1, "approved")],
+        approvals: [{ id: "id-1", name: "delete_file", digest: "digest-1" }],
+      },
+    ]);
+    expect(counters(state)).toMatchObject({ consecutiveBlocks: 1, totalBlocks: 2 });
+    expect(state.step).toMatchObject({ waiting: [], approvals: [{ id: "id-1" }] });
+  });
+
+  test("an approved call that has to wait again is no longer approved", () => {
+    const approval = { id: "id-0", name: "delete_file", digest: "digest-0" };
+    const state = reduce([
+      says([], { waiting: waiting(0) }),
+      {
+        op: "answered",
+        turn: "turn-1",
+        messageId: "message-1",
+        calls: [counted(0, "approved")],
+        approvals: [approval, { ...approval, id: "id-1" }],
+      },
+      says([], { waiting: waiting(0), spent: "id-0" }),
+    ]);
+    expect(state.step?.waiting.map(({ id }) => id)).toEqual(["id-0"]);
+    expect(state.step?.approvals.map(({ id }) => id)).toEqual(["id-1"]);
+  });
+
+  test("an approved call that has had its turn is no longer approved", () => {
+    const approvals = [0, 1].map((index) => ({
+      id: `id-${index}`,
+      name: "delete_file",
+      digest: `digest-${index}`,
+    }));
+    const state = reduce([
+      { op: "answered", turn: "turn-1", messageId: "message-1", calls: [], approvals },
+      says([], { spent: "id-0" }),
+    ]);
+    expect(state.step?.approvals.map(({ id }) => id)).toEqual(["id-1"]);
+  });
+});
+
+describe("a new turn", () => {
+  test("forgets the step, its waiting calls and its failure, and keeps the total", () => {
+    const state = reduce([
+      says([counted(0), counted(1), counted(2)], { failure: { reason: "error" }, waiting: waiting(3) }),
+      { op: "turn", turn: "turn-2" },
+    ]);
+    expect(state).toEqual({
+      turn: "turn-2",
+      standing: {
+        counters: { consecutiveBlocks: 0, totalBlocks: 3, consecutiveUnavailable: 0 },
+        due: false,
+      },
+    });
+  });
+});
+
+describe("what the state is made of", () => {
+  test("no reduction changes what it was given", () => {
+    const state = deepFreeze(
+      reduce([says([counted(1)], { waiting: waiting(4) }), says([counted(0, "unavailable")])]),
+    );
+    const operations = deepFreeze([
+      says([counted(2)], { waiting: waiting(3), failure: { reason: "error" } }),
+      { op: "answered", turn: "turn-1", messageId: "message-1", calls: [counted(3)], approvals: [] },
+      { op: "trusted", turn: "turn-1", messageId: "message-1" },
+      { op: "turn", turn: "turn-2" },
+    ]);
+    for (const operation of operations) expect(() => reduceState(state, operation, LIMITS)).not.toThrow();
+  });
+
+  test("it is JSON: a store that serialises it gives it back as it was", () => {
+    const state = reduce([
+      says([counted(0), counted(1, "unavailable")], { failure: { reason: "error", status: 503 } }),
+      says([], { waiting: waiting(2) }),
+    ]);
+    expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+  });
+
+  test("counting goes on from a restored state as if nothing had happened", () => {
+    const steps = [says([counted(0)]), says([counted(0), counted(1)], { messageId: "message-2" })];
+    const restored = JSON.parse(JSON.stringify(reduce(steps.slice(0, 1)))) as ThreadState;
+    expect(reduce(steps.slice(1), restored)).toEqual(reduce(steps));
+  });
+
+  test("the beginning is frozen, since every thread begins with the same object", () => {
+    expect(Object.isFrozen(INITIAL)).toBe(true);
+    expect(counters(INITIAL)).toEqual({ consecutiveBlocks: 0, totalBlocks: 0, consecutiveUnavailable: 0 });
+  });
+});
