@@ -3,19 +3,13 @@ import { takeSnapshot } from "./arguments.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "./guard.js";
 import { type CountedCall, INITIAL, type StepState, type ThreadState } from "./limits/state.js";
 import type { Policy } from "./policy.js";
-import { NO_INPUT, type RunInputState, readRunInput } from "./run-input.js";
 import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./step-calls.js";
-import { langchainSource } from "./transcript/from-langchain.js";
-import { buildTranscript } from "./transcript/view.js";
+import { type StateKeys, stepContext } from "./step-context.js";
 
-/** Keys of the two private channels. */
-export interface StateKeys {
-  readonly thread: string;
-  readonly input: string;
-}
+export type { StateKeys } from "./step-context.js";
 
 /** The tools that the model was given when it wrote a message. */
-export type ToolsOf = WeakMap<object, readonly unknown[]>;
+export type ToolsOf = WeakMap<object, readonly object[]>;
 
 /** What the guard remembers of the thread, as it stood before the step. */
 export function threadOf(state: object, keys: StateKeys): ThreadState {
@@ -36,11 +30,14 @@ export class AgentStep {
   readonly #keys: StateKeys;
   readonly #first: Request;
   readonly #position: number;
-  readonly #tools: readonly unknown[];
+  /** The tools that the model was given. */
+  readonly tools: readonly object[];
   /** What the state holds of this very step, after an earlier pass over it. */
   readonly #earlier: StepState | undefined;
   readonly #entered = new Map<number, Request>();
-  #guardedCalls = 0;
+  /** Numbers of the calls that have no place of their own in the message. */
+  readonly #strays = new WeakMap<object, number>();
+  #strayCount = 0;
   #plan: Promise<Plan> | undefined;
 
   constructor(policy: Policy, keys: StateKeys, first: Request, toolsOf: ToolsOf) {
@@ -51,7 +48,7 @@ export class AgentStep {
     this.message = last?.message;
     this.#position = last?.position ?? -1;
     this.messageId = last?.message.id ?? "";
-    this.#tools = (last && toolsOf.get(last.message)) ?? [];
+    this.tools = (last && toolsOf.get(last.message)) ?? [];
     this.thread = threadOf(first.state, keys);
     this.#earlier = this.thread.step?.messageId === this.messageId ? this.thread.step : undefined;
   }
@@ -78,7 +75,15 @@ export class AgentStep {
       : request;
     const index = this.#indexOf(request);
     if (index >= 0) this.#entered.set(index, entered);
+    else this.#strays.set(entered.toolCall, this.#strayNumber(request));
     return entered;
+  }
+
+  /** The same for a call however often it is entered, and for no other call of the step. */
+  keyOf(request: Request): string {
+    const index = this.#indexOf(request);
+    const place = index >= 0 ? String(index) : `-${this.#strayNumber(request)}`;
+    return `${place}:${request.toolCall.id ?? ""}`;
   }
 
   /** What was decided for a call with its step. Undefined if the step's plan does not hold it. */
@@ -92,7 +97,7 @@ export class AgentStep {
     const call = toStepCall(this.#policy, request, {
       index: this.#indexOf(request),
       message: this.message,
-      tools: this.#tools,
+      tools: this.tools,
       // A person would be shown the call of the message, not what it was changed into.
       canWait: false,
       ...(changed ? { changed } : {}),
@@ -114,7 +119,8 @@ export class AgentStep {
     const { consecutiveBlocks, consecutiveUnavailable } = this.thread.standing.counters;
     return (
       calls.length > 0 &&
-      (this.#guardedCalls !== 1 ||
+      // Beside another call the order counts: that one may become a guarded one on its way, and be blocked.
+      (this.message?.tool_calls?.length !== 1 ||
         consecutiveBlocks + consecutiveUnavailable > 0 ||
         calls.some(({ outcome }) => outcome !== "allowed"))
     );
@@ -126,6 +132,12 @@ export class AgentStep {
     const calls = this.message?.tool_calls ?? [];
     const index = calls.findIndex((call) => call.id === id);
     return calls.findLastIndex((call) => call.id === id) === index ? index : -1;
+  }
+
+  #strayNumber({ toolCall }: Request): number {
+    const number = this.#strays.get(toolCall) ?? (this.#strayCount += 1);
+    this.#strays.set(toolCall, number);
+    return number;
   }
 
   async #planned(): Promise<Plan> {
@@ -142,7 +154,6 @@ export class AgentStep {
 
   async #decide(): Promise<Plan> {
     const calls = this.#openCalls();
-    this.#guardedCalls = calls.length;
     const decided = await decideStep(this.#policy, calls, this.#context(this.#first));
     return new Map(decided.map((item) => [item.call.index, item]));
   }
@@ -158,43 +169,19 @@ export class AgentStep {
       if (!entered && toolCall.id && answered.has(toolCall.id)) return [];
       const proposed = entered ?? { toolCall, tool: undefined };
       if (!this.isApproved(toolCall.id) && !ruleFor(this.#policy, proposed)) return [];
-      const facts = { index, message: this.message, tools: this.#tools };
+      const facts = { index, message: this.message, tools: this.tools };
       return [toStepCall(this.#policy, proposed, { ...facts, canWait: isAsProposed(proposed, toolCall) })];
     });
   }
 
   #context(request: Request): StepContext {
-    const { state, runtime } = request;
-    const { environment, precheck } = this.#policy;
-    return {
-      messageId: this.messageId,
+    return stepContext(this.#policy, this.#keys, request, {
+      message: this.message,
       standing: this.thread.standing,
       approvals: this.#earlier?.approvals ?? [],
       trusted: this.trusted,
-      signal: runtime?.signal,
-      transcript: (judged) => this.#transcript(state, judged),
-      ...(environment === undefined
-        ? {}
-        : { environment: () => (typeof environment === "function" ? environment(runtime) : environment) }),
-      ...(precheck === undefined
-        ? {}
-        : {
-            precheck: (call, of) =>
-              precheck(call, { tool: (this.#entered.get(of.index) ?? request).tool, state, runtime }),
-          }),
-    };
-  }
-
-  #transcript(state: Request["state"], judged: ReadonlySet<number>) {
-    const { view, author } = this.#policy;
-    const input = (state[this.#keys.input] as RunInputState | undefined) ?? NO_INPUT;
-    const source = langchainSource(state.messages, {
-      delegationTools: view.delegationTools,
-      author,
-      ...readRunInput(state.messages, input),
-      isJudged: (message, index) => message === this.message && judged.has(index),
+      toolOf: ({ index }) => (this.#entered.get(index) ?? request).tool,
     });
-    return buildTranscript(source, view);
   }
 }
 
@@ -209,8 +196,10 @@ export function createSteps(
     // Siblings share their AIMessage object; runs and threads never do.
     const key = lastAiMessage(request.state.messages)?.message ?? request.toolCall;
     const known = steps.get(key);
-    // Approvals arrive between two passes over one message: what was decided before them is stale.
-    if (known && approvalsOf(known.thread) === approvalsOf(threadOf(request.state, keys))) return known;
+    const thread = threadOf(request.state, keys);
+    // A model may hand out one object twice, also to two threads. And approvals arrive between two passes
+    // over one message: what was decided before them is stale.
+    if (known?.thread.turn === thread.turn && approvalsOf(known.thread) === approvalsOf(thread)) return known;
     const step = new AgentStep(policy, keys, request, toolsOf);
     steps.set(key, step);
     return step;

@@ -63,7 +63,7 @@ export function autoModeMiddleware(
   const policy = resolvePolicy(options);
   const keys = { thread: `_${policy.label}`, input: `_${policy.label}_input` };
   const privateKeys: ReadonlySet<string> = new Set(Object.values(keys));
-  const toolsOf = new WeakMap<object, readonly unknown[]>();
+  const toolsOf = new WeakMap<object, readonly object[]>();
   const failures = new WeakMap<object, unknown>();
   const stepOf = createSteps(policy, keys, toolsOf);
   const checkToolNames = createToolNameCheck(policy);
@@ -113,7 +113,7 @@ export function autoModeMiddleware(
           handler as never,
         );
       const response = await handler(request);
-      toolsOf.set(response, request.tools);
+      toolsOf.set(response, request.tools as readonly object[]);
       return response;
     },
 

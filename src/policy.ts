@@ -12,6 +12,8 @@ import { type MonitorView, resolveView } from "./transcript/view.js";
 /** The options, checked and completed. Nothing in it is the caller's own object, but for what is called. */
 export interface Policy {
   readonly rules: ReadonlyMap<string, ToolRule>;
+  /** The tools that were given as objects. */
+  readonly toolObjects: readonly object[];
   /** For calls without a rule of their own. */
   readonly general: ToolRule;
   readonly classifier: Classifier;
@@ -32,8 +34,12 @@ export interface Policy {
   readonly label: string;
 }
 
-function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string, ToolRule> {
+function resolveTools(
+  tools: readonly unknown[],
+  general: ToolRule,
+): { rules: Map<string, ToolRule>; toolObjects: object[] } {
   const rules = new Map<string, ToolRule>();
+  const toolObjects: object[] = [];
   const tuned = new Set<string>();
   for (const [index, item] of tools.entries()) {
     const option = `tools.${index}`;
@@ -42,6 +48,7 @@ function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string,
       ? checkTunedTool(item, option)
       : { tool: checkToolReference(item, option) };
     const name = typeof tool === "string" ? tool : tool.name;
+    if (typeof tool !== "string") toolObjects.push(tool);
     if (rules.has(name) && (isTuned || tuned.has(name)))
       throw new ConfigurationError(
         option,
@@ -51,7 +58,7 @@ function resolveTools(tools: readonly unknown[], general: ToolRule): Map<string,
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
     rules.set(name, { ...general, ...structuredClone(given) });
   }
-  return rules;
+  return { rules, toolObjects };
 }
 
 /** Checks and completes the options, once. */
@@ -67,7 +74,7 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     Object.entries(given.limits ?? {}).filter(([, value]) => value !== undefined),
   );
   return Object.freeze({
-    rules: resolveTools(given.tools, general),
+    ...resolveTools(given.tools, general),
     general,
     classifier: given.classifier,
     view: resolveView(given.view, given.classifier.view),

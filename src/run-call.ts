@@ -1,12 +1,13 @@
 import type { ToolMessage } from "@langchain/core/messages";
-import type { Command } from "@langchain/langgraph";
+import { type Command, isGraphBubbleUp } from "@langchain/langgraph";
 import type { AgentStep } from "./agent-step.js";
 import { digest, takeSnapshot, thaw } from "./arguments.js";
 import { CallReport, type ReportHost } from "./call-report.js";
 import type { Executed } from "./decision-record.js";
 import type { DecidedCall } from "./guard.js";
-import { guardTool } from "./guarded-tool.js";
+import { type RunTool, guardTool } from "./guarded-tool.js";
 import type { Operation } from "./limits/state.js";
+import { ExpectedStarts, type KnownTools, guardedNamesOf, looksLikeGuarded } from "./started-tool.js";
 import { type Request, executingName } from "./step-calls.js";
 import type { StartGate, ToolStart } from "./tool-start.js";
 
@@ -30,7 +31,7 @@ class StartRefused extends Error {
 
 /** What carrying out needs of the middleware around it. */
 export interface CallHost extends ReportHost {
-  readonly attachGate: (id: string | undefined, gate: StartGate) => boolean;
+  readonly attachGate: (id: string | undefined, gate: StartGate) => void;
   readonly stepOf: (request: Request) => AgentStep;
 }
 
@@ -42,8 +43,7 @@ export class CallRunner {
   #planned: DecidedCall | undefined;
   /** The answer in place of a start that was refused, until a later start is allowed. */
   #refusal: ToolMessage | undefined;
-  /** A start that the proxied tool announced: the judged tool and arguments. */
-  #announced: { name: string; json: string } | undefined;
+  readonly #expected = new ExpectedStarts();
   #seen = false;
 
   constructor(host: CallHost, request: Request) {
@@ -53,7 +53,13 @@ export class CallRunner {
 
   /** An unlisted call runs as it is; only a start that turned into a guarded one is judged. */
   async runUnlisted(handler: Handler): Promise<CarriedOut> {
-    const result = await this.#handle(handler, this.#request);
+    const name = executingName(this.#request);
+    const { tool } = this.#request;
+    const expects = tool && "invoke" in tool && looksLikeGuarded(tool, () => this.#knownTools);
+    const request = expects
+      ? { ...this.#request, tool: guardTool(tool, (...invoked) => this.#expected.run(name, ...invoked)) }
+      : this.#request;
+    const result = await this.#handle(handler, request);
     return { result, operation: this.#openReport?.operation };
   }
 
@@ -107,7 +113,7 @@ export class CallRunner {
       // A copy: what an inner middleware does to it reaches neither history nor judgement.
       toolCall: snapshot ? { ...toolCall, args: thaw(snapshot) } : toolCall,
       ...(tool && "invoke" in tool
-        ? { tool: guardTool(tool, (input, run) => this.#invoke(name, input, run)) }
+        ? { tool: guardTool(tool, (...invoked) => this.#invoke(name, ...invoked)) }
         : {}),
     };
   }
@@ -119,7 +125,8 @@ export class CallRunner {
       // An inner middleware may have turned the refusal into a result of its own.
       return this.#refusal ?? result;
     } catch (error) {
-      if (this.#refusal) return this.#refusal;
+      // Interrupts and commands for a parent graph are no errors: they always pass.
+      if (this.#refusal && !isGraphBubbleUp(error)) return this.#refusal;
       throw error;
     }
   }
@@ -135,38 +142,36 @@ export class CallRunner {
   }
 
   /** The proxied tool is about to run, with whatever arguments an inner middleware left. */
-  async #invoke(name: string, input: unknown, run: (input: unknown) => Promise<unknown>): Promise<unknown> {
-    const args = typeof input === "object" && input !== null && "args" in input ? input.args : undefined;
+  async #invoke(name: string, input: unknown, config: unknown, run: RunTool): Promise<unknown> {
+    const call = input as { type?: unknown; args?: unknown } | null | undefined;
+    // Whoever invokes the tool itself may give it bare arguments.
+    const isCall = call?.type === "tool_call";
+    const args = isCall ? call.args : input;
     const now = takeSnapshot(args);
     if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
     else if (!(await this.#judgeAgain(name, now ? now.value : args))) return this.#refusal;
-    if (!now) return run(input);
-    this.#announced = { name, json: now.json };
-    return run({ ...(input as object), args: thaw(now) });
+    const judged = now && (isCall ? { ...call, args: thaw(now) } : thaw(now));
+    return this.#expected.run(name, judged ?? input, config, run);
   }
 
-  /** A tool is about to start. Most were announced by the proxied tool; the others went around it. */
+  /** A tool is about to start. Most are expected; the others went around the proxied tool. */
   async #onStart(start: ToolStart): Promise<void> {
+    if (this.#expected.has(start, this.#host.policy.rules)) return;
     const now = takeSnapshot(start.args);
-    const announced = this.#announced;
-    if (announced && announced.json === now?.json && (start.name ?? announced.name) === announced.name) {
-      this.#announced = undefined;
-      return;
+    for (const name of guardedNamesOf(start, this.#knownTools)) {
+      if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
+      else if (!(await this.#judgeAgain(name, start.args))) throw new StartRefused();
     }
-    const name = start.name ?? this.#nameOfClass(start.className);
-    if (!this.#host.policy.rules.has(name)) return;
-    if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
-    else if (!(await this.#judgeAgain(name, start.args))) throw new StartRefused();
   }
 
-  /** A tool written as a class starts without a name: only the class at hand passes for the tool at hand. */
-  #nameOfClass(className: string | undefined): string {
-    const { tool } = this.#request;
-    const expected = tool && (tool.constructor as { lc_name?: () => string }).lc_name?.();
-    const [anyGuarded] = this.#host.policy.rules.keys();
-    return expected === undefined || expected === className
-      ? executingName(this.#request)
-      : (anyGuarded as string);
+  get #knownTools(): KnownTools {
+    const { rules, toolObjects } = this.#host.policy;
+    return {
+      atHand: this.#request.tool,
+      expected: executingName(this.#request),
+      others: [...toolObjects, ...this.#step.tools],
+      rules,
+    };
   }
 
   /** Judges what a call was changed into. Whether it may run. */
@@ -191,7 +196,7 @@ export class CallRunner {
   #key({ call, snapshot }: DecidedCall): string {
     const planned = this.#planned;
     const isPlanned = planned?.call.name === call.name && planned.snapshot?.json === snapshot?.json;
-    const key = `${call.index}:${call.id}`;
+    const key = this.#step.keyOf(this.#request);
     return isPlanned ? key : `${key}:${call.name}:${snapshot ? digest(snapshot) : "malformed"}`;
   }
 }

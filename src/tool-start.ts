@@ -5,9 +5,11 @@ import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 
 /** A tool that is about to run, as the host announces it. */
 export interface ToolStart {
-  /** The tool's own name; missing for a tool that is written as a class. */
+  /** The id of the run that starts. */
+  readonly runId: string;
+  /** The tool's own name, or the run name that its default configuration gives it; missing for a tool that is written as a class. */
   readonly name: string | undefined;
-  /** The class of the tool, for one without a name. */
+  /** The class of the tool, for one without a name: as {@link classOf} gives it. */
   readonly className: string | undefined;
   /** Its raw arguments, before its schema touches them. `undefined` if they are no JSON. */
   readonly args: unknown;
@@ -17,6 +19,13 @@ export interface ToolStart {
 export type StartGate = (start: ToolStart) => Promise<void>;
 
 type Serialized = { id?: unknown };
+
+const pathOf = (id: unknown): string | undefined => (Array.isArray(id) ? id.join("/") : undefined);
+
+/** The class of a tool, as its start shows it in place of a name. */
+export function classOf(tool: object): string | undefined {
+  return pathOf((tool as { lc_id?: unknown }).lc_id);
+}
 
 function parse(input: string): unknown {
   try {
@@ -50,7 +59,7 @@ class StartWatch extends BaseCallbackHandler {
   override async handleToolStart(
     tool: Serialized,
     input: string,
-    _runId: string,
+    runId: string,
     _parentRunId?: string,
     _tags?: string[],
     _metadata?: Record<string, unknown>,
@@ -58,12 +67,7 @@ class StartWatch extends BaseCallbackHandler {
     toolCallId?: string,
   ): Promise<void> {
     const gate = this.#gates.get(toolCallId) ?? this.#anyGate;
-    const id = Array.isArray(tool.id) ? (tool.id.at(-1) as unknown) : undefined;
-    await gate?.({
-      name: runName,
-      className: typeof id === "string" ? id : undefined,
-      args: parse(input),
-    });
+    await gate?.({ runId, name: runName, className: pathOf(tool.id), args: parse(input) });
   }
 }
 
@@ -74,11 +78,11 @@ type Watches = WeakMap<object, StartWatch>;
  * Attaches gates to the running config of the tool node. Needs AsyncLocalStorage; where there is none,
  * as in a browser build, nothing is attached and only the proxied tool judges changed calls.
  */
-export function createStartGates(): (id: string | undefined, gate: StartGate) => boolean {
+export function createStartGates(): (id: string | undefined, gate: StartGate) => void {
   const watches: Watches = new WeakMap();
   return (id, gate) => {
     const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
-    if (!config) return false;
+    if (!config) return;
     let watch = watches.get(config);
     if (!watch) {
       watch = new StartWatch();
@@ -92,6 +96,5 @@ export function createStartGates(): (id: string | undefined, gate: StartGate) =>
       if (config.runName === "tools") delete config.runName;
     }
     watch.set(id, gate);
-    return true;
   };
 }

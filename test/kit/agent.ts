@@ -101,11 +101,6 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
 /** An error and everything that caused it. */
 export function causes(error: unknown): unknown[] {
   const chain: unknown[] = [];
-  for (
-    let one = error;
-    one !== undefined && !chain.includes(one);
-    one = (one as { cause?: unknown } | null)?.cause
-  )
-    chain.push(one);
+  for (let one = error; one instanceof Error && !chain.includes(one); one = one.cause) chain.push(one);
   return chain;
 }

@@ -1,3 +1,4 @@
+import { ToolMessage } from "@langchain/core/messages";
 import { type AgentMiddleware, type ToolCallRequest, createMiddleware } from "langchain";
 
 type Wrap = NonNullable<AgentMiddleware["wrapToolCall"]>;
@@ -22,3 +23,7 @@ export const replacingArgs = (args: Record<string, unknown>, tool = "delete_file
       ? handler({ ...request, toolCall: { ...request.toolCall, args } })
       : handler(request),
   );
+
+/** A result in the place of the tool's. */
+export const answerFrom = ({ toolCall }: Request, content: string): ToolMessage =>
+  new ToolMessage({ content, tool_call_id: toolCall.id ?? "", name: toolCall.name });

@@ -1,3 +1,4 @@
+import { StructuredTool } from "@langchain/core/tools";
 import { tool } from "langchain";
 import { z } from "zod";
 
@@ -39,3 +40,21 @@ export function toolBox() {
 }
 
 export type ToolBox = ReturnType<typeof toolBox>;
+
+/** A tool written as a class, several of which may share the class. */
+export class FileTool extends StructuredTool {
+  readonly ran: string[] = [];
+  override schema = z.object({ path: z.string() });
+  override description = "Does something to a file.";
+  override readonly name: string;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  protected async _call({ path }: { path: string }): Promise<string> {
+    this.ran.push(path);
+    return `${this.name} done`;
+  }
+}
