@@ -62,10 +62,11 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
     const kind = read?.ask ? kindOf(reply) : "other";
     if (!read?.ask || kind === "other") return new Response(streamOf(body, leave), init);
 
+    const { body: asked, context } = read.ask;
     const exchange: Exchange = {
       request: () => new Request(url, { method, headers: request.headers, body: read.bytes }),
-      conversation: createConversation(read.ask.body, read.ask.context),
-      environment: environmentOf(read.ask.context),
+      conversation: createConversation(asked, context),
+      environment: () => environmentOf(context),
       streamed: kind === "stream",
       signal: gone.signal,
     };

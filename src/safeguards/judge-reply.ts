@@ -19,7 +19,7 @@ export interface Exchange {
   /** Makes the client's request anew, for the operator's `allow`. */
   readonly request: () => Request;
   readonly conversation: Conversation;
-  readonly environment: JsonValue | undefined;
+  readonly environment: () => JsonValue | undefined;
   readonly streamed: boolean;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
@@ -98,7 +98,7 @@ async function ask(
       instructions,
       criteria,
     })),
-    { transcript: conversation.transcript(reply, view), environment, explain },
+    { transcript: conversation.transcript(reply, view), environment: environment(), explain },
   );
   const metadata = { messageId: reply.messageId, toolCallIds: calls.map(({ id }) => id) };
   return judgeCalls(classifier, request, calls.length, { timeoutMs, signal, metadata });

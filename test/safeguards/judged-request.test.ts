@@ -2,7 +2,7 @@ import { parseClassifierResponse } from "@langchain/core/decisions";
 import { describe, expect, test } from "vitest";
 import { createSafeguardsHandler, type SafeguardsOptions } from "langchain-auto-mode/safeguards";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/question.js";
-import { CONTEXT, type Json, events, message, request, toolUse } from "./messages.js";
+import { available, CONTEXT, type Json, events, message, request, toolUse, unavailable } from "./messages.js";
 import { ScriptedClassifier } from "./scripted-classifier.js";
 
 const rm = toolUse("toolu_a", "Bash", { command: "rm -rf build" });
@@ -206,6 +206,23 @@ describe("the environment", () => {
     expect(JSON.stringify(state.environment).length).toBeLessThanOrEqual(24_000);
     const { git_state: _, ...settings } = CONTEXT;
     expect(state.environment).toMatchObject(settings);
+  });
+
+  test("that cannot be written down is no error of the turn", async () => {
+    const handler = createSafeguardsHandler({
+      upstream: async () => Response.json(message([rm])),
+      classifier: new ScriptedClassifier(),
+    });
+    const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+    const body = JSON.stringify(request({ ...withContext({ deep: 0 }), stream: false })).replace(
+      '"deep":0',
+      `"deep":${deep}`,
+    );
+    const response = await handler(new Request("http://g/v1/messages", { method: "POST", body }));
+    expect([response.status, ((await response.json()) as Json)["safeguard_results"]]).toEqual([
+      200,
+      available({ toolu_a: unavailable("error") }),
+    ]);
   });
 
   test("of rules alone that are too large is cut with a mark", async () => {
