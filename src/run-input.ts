@@ -75,7 +75,8 @@ function newInput(messages: readonly BaseMessage[], state: RunInputState): BaseM
 
 function wordsOf(message: BaseMessage): string {
   const entries = langchainSource([message], { delegationTools: [], isUser: () => true }).entriesAt(0);
-  return entries.map((entry) => ("text" in entry ? entry.text : "")).join("\n");
+  // A tool result inside a human message is an entry of its own, and not the user's words.
+  return entries.flatMap((entry) => (entry.from === "user" ? [entry.text] : [])).join("\n");
 }
 
 /** Keeps what the view could show anyway: the opening words within half the budget, then the newest. */
