@@ -6,7 +6,7 @@ import type { Policy } from "./policy.js";
 import { NO_INPUT, type RunInputState, readRunInput } from "./run-input.js";
 import type { Request } from "./step-calls.js";
 import { langchainSource } from "./transcript/from-langchain.js";
-import { buildTranscript } from "./transcript/view.js";
+import { buildTranscript } from "./transcript/build-transcript.js";
 
 /** Keys of the two private channels. */
 export interface StateKeys {

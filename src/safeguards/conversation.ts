@@ -1,6 +1,7 @@
 import type { Entry } from "../transcript/channels.js";
+import { buildTranscript } from "../transcript/build-transcript.js";
 import { fromAnthropic } from "../transcript/from-anthropic.js";
-import { buildTranscript, type MonitorView } from "../transcript/view.js";
+import type { MonitorView } from "../transcript/view.js";
 import { isLoose, type Loose } from "./protocol.js";
 import type { Reply } from "./reply.js";
 import { inputOf } from "./reply-calls.js";

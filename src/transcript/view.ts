@@ -120,6 +120,3 @@ export function resolveView(view: unknown, base?: unknown, option = "view"): Mon
     delegationTools: Object.freeze([...merged.delegationTools]),
   });
 }
-
-export { buildTranscript, type TranscriptSource } from "./build-transcript.js";
-export type { Channel };
