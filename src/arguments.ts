@@ -55,7 +55,7 @@ function copy(value: unknown, path: Set<object>): JsonValue {
 }
 
 /** Writes JSON with sorted keys, so that equal data has equal text. */
-export function canonicalJson(value: JsonValue): string {
+function canonicalJson(value: JsonValue): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
   const members = Object.keys(value)

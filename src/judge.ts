@@ -125,6 +125,6 @@ export async function judgeCalls(
 }
 
 /** No call was answered, all for one reason. */
-export function unanswered(count: number, reason: UnavailableReason): Answered[] {
+function unanswered(count: number, reason: UnavailableReason): Answered[] {
   return Array.from({ length: count }, () => ({ unavailable: reason }));
 }

@@ -94,7 +94,7 @@ function stoppedCalls(policy: Policy, thread: ThreadState, messages: readonly Ba
 }
 
 /** The note that the trusted model gets beside the agent's own system message. */
-export function trustedNote(policy: Policy, thread: ThreadState, messages: readonly BaseMessage[]): string {
+function trustedNote(policy: Policy, thread: ThreadState, messages: readonly BaseMessage[]): string {
   return (
     `\n\nAuto mode stopped the last step of this run. Calls that did not run: ${stoppedCalls(policy, thread, messages)}. ` +
     "You write the next step in its place. Do what the user asked for without what was stopped, " +

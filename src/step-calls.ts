@@ -36,7 +36,7 @@ export function ruleFor(policy: Policy, proposed: Proposed): ToolRule | undefine
 }
 
 /** What is wrong with a call's id, if anything. */
-export function idProblem(id: string | undefined, message: AIMessage | undefined): Malformation | undefined {
+function idProblem(id: string | undefined, message: AIMessage | undefined): Malformation | undefined {
   if (!id) return "no_id";
   const same = message?.tool_calls?.filter((call) => call.id === id) ?? [];
   return same.length > 1 ? "duplicate_id" : undefined;
