@@ -11,7 +11,10 @@ export interface Question {
 }
 
 export const approve = { type: "approve" } as const;
-export const reject = (message?: string) => ({ type: "reject", ...(message === undefined ? {} : { message }) });
+export const reject = (message?: string) => ({
+  type: "reject",
+  ...(message === undefined ? {} : { message }),
+});
 export const edit = (name: string, args: Record<string, unknown>) => ({
   type: "edit",
   editedAction: { name, args },
