@@ -5,3 +5,4 @@ export {
   type JudgedCall,
   type RecordedRequest,
 } from "./fake-decision-model.js";
+export { judgeCall, type JudgeCallInput, type JudgeCallOptions, type JudgeCallResult } from "./judge-call.js";

@@ -1,0 +1,101 @@
+import type { ClassifierRequest } from "@langchain/core/decisions";
+import type { BaseMessage, BaseMessageLike } from "@langchain/core/messages";
+import { coerceMessageLikeToMessage } from "@langchain/core/messages";
+import type { ClientTool } from "@langchain/core/tools";
+import type { DecisionRecord } from "../decision-record.js";
+import { type StepContext, decideStep } from "../guard.js";
+import { INITIAL } from "../limits/state.js";
+import type { AutoModeOptions } from "../options.js";
+import { type Policy, resolvePolicy } from "../policy.js";
+import { feedbackFor, recordFor } from "../report.js";
+import { type Proposed, toStepCall } from "../step-calls.js";
+import { NO_INPUT, noteInput, reduceRunInput } from "../run-input.js";
+import { stepContext } from "../step-context.js";
+
+/** What {@link judgeCall} judges. */
+export interface JudgeCallInput {
+  /** The conversation so far, without the call. Every untagged human message is the user's. */
+  messages: readonly BaseMessageLike[];
+  /** The proposed call. Its `id` may be left out. */
+  call: { name: string; args: unknown; id?: string };
+  /** The tool that would run, for its description and for `precheck`. */
+  tool?: ClientTool;
+}
+
+/** What {@link judgeCall} gives. */
+export interface JudgeCallResult {
+  /** The decision, as `onDecision` would get it. */
+  decision: DecisionRecord;
+  /** What the agent would be told. Undefined if the call would run. */
+  feedback: string | undefined;
+  /** State and questions that the classifier got, as a JSON copy. Undefined if it was not asked. */
+  request: ClassifierRequest | undefined;
+}
+
+/** Options as for the middleware, without the tools. */
+export type JudgeCallOptions = Omit<AutoModeOptions, "tools"> & Pick<Partial<AutoModeOptions>, "tools">;
+
+/**
+ * Runs the guard once, without an agent: the same checks, question, view and verdict as in the
+ * middleware. For unit tests of a policy. `onDecision` is not called.
+ *
+ * @param options as for `autoModeMiddleware`; without `tools` the tool of the call is the guarded one
+ * @throws ConfigurationError for a wrong option
+ * @example
+ * ```ts
+ * const { decision, feedback } = await judgeCall(
+ *   { classifier, criteria },
+ *   { messages: [new HumanMessage("Tidy up build/")], call: { name: "delete_file", args: { path: "data.db" } } },
+ * );
+ * expect(decision.outcome).toBe("blocked");
+ * ```
+ */
+export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput): Promise<JudgeCallResult> {
+  let request: ClassifierRequest | undefined;
+  const policy = resolvePolicy({ ...options, tools: options.tools ?? [input.call.name] });
+  const { classifier } = policy;
+  const recording: Policy = {
+    ...policy,
+    classifier: {
+      ...(classifier.model === undefined ? {} : { model: classifier.model }),
+      invoke: (given, config) => {
+        request = JSON.parse(JSON.stringify(given)) as ClassifierRequest;
+        return classifier.invoke(given, config);
+      },
+    },
+  };
+  const messages = input.messages.map((message) => coerceMessageLikeToMessage(message));
+  const proposed = {
+    tool: input.tool,
+    toolCall: { type: "tool_call", id: "call_0", ...input.call },
+  } as Proposed;
+  const call = toStepCall(recording, proposed, {
+    index: 0,
+    message: undefined,
+    tools: input.tool ? [input.tool] : [],
+    canWait: true,
+  });
+  const [decided] = await decideStep(recording, [call], contextFor(recording, messages, proposed));
+  if (!decided) throw new Error("judgeCall: the guard decided nothing");
+  const runs = decided.decision.action === "run";
+  return {
+    decision: recordFor(policy, decided),
+    feedback: runs ? undefined : feedbackFor(policy, decided, policy.onUnavailable === "throw"),
+    request,
+  };
+}
+
+/** The conversation as an agent's state would hold it when its first run starts. */
+function contextFor(policy: Policy, messages: BaseMessage[], proposed: Proposed): StepContext {
+  for (const message of messages) message.id ??= globalThis.crypto.randomUUID();
+  const input = reduceRunInput(NO_INPUT, noteInput(messages, NO_INPUT, policy.view.maxChars));
+  const keys = { thread: "_thread", input: "_input" };
+  const request = { ...proposed, state: { messages, [keys.input]: input }, runtime: {} } as never;
+  return stepContext(policy, keys, request, {
+    message: undefined,
+    standing: INITIAL.standing,
+    approvals: [],
+    trusted: false,
+    toolOf: () => proposed.tool,
+  });
+}
