@@ -1,16 +1,32 @@
 import { ConfigurationError } from "../errors.js";
-import type { Fallback } from "./fallbacks.js";
+import {
+  type DeferToTrustedModelOptions,
+  type Fallback,
+  askHuman,
+  deferToTrustedModel,
+  haltRun,
+  throwOnLimit,
+} from "./fallbacks.js";
 
 const EXPECTED = "haltRun(), askHuman(), deferToTrustedModel({ model }) or throwOnLimit()";
 
-/** Checks that a value was made by one of the functions for it. */
+/** Checks a fallback as the functions for it do: being plain data, it may have been written by hand. */
 export function checkFallback(value: unknown): Fallback {
-  if (typeof value === "object" && value !== null && "kind" in value) {
-    const { kind } = value;
-    if (kind === "halt" || kind === "ask" || kind === "defer" || kind === "throw") return value as Fallback;
+  const fields: { kind?: unknown } = (typeof value === "object" && value) || {};
+  const { kind, ...options } = fields;
+  switch (kind) {
+    case "halt":
+      return haltRun(options);
+    case "ask":
+      return askHuman(options);
+    case "defer":
+      return deferToTrustedModel(options as DeferToTrustedModelOptions);
+    case "throw":
+      return throwOnLimit();
+    default:
+      throw new ConfigurationError(
+        "whenLimitReached",
+        `is ${typeof value}; expected what is made by ${EXPECTED}`,
+      );
   }
-  throw new ConfigurationError(
-    "whenLimitReached",
-    `is ${typeof value}; expected what is made by ${EXPECTED}`,
-  );
 }

@@ -22,7 +22,7 @@ export const edit = (name: string, args: Record<string, unknown>) => ({
 
 /** Everything is risky but calls whose path begins with `/ok`. */
 export const byPath = () =>
-  fakeDecisionModel().always(({ args }) => (String(args.path).startsWith("/ok") ? 0 : 0.9));
+  fakeDecisionModel().always(({ args }) => (JSON.stringify(args).includes(`"path":"/ok`) ? 0 : 0.9));
 
 let threads = 0;
 /** The configuration of a thread of its own. */
