@@ -7,7 +7,7 @@ export type JsonObject = { [key: string]: JsonValue };
 
 /** The arguments of one call as they stood at one moment. */
 export interface ArgumentsSnapshot {
-  /** A copy of its own: nobody else holds it. */
+  /** A copy, frozen at every depth: what was judged cannot become something else. */
   readonly value: JsonObject;
   /** Canonical JSON: keys in the order of their code units. Equal arguments have equal text. */
   readonly json: string;
@@ -51,6 +51,7 @@ function copy(value: unknown, path: Set<object>): JsonValue {
     result = object;
   }
   path.delete(value);
+  Object.freeze(result);
   return result;
 }
 
@@ -64,7 +65,7 @@ function canonicalJson(value: JsonValue): string {
   return `{${members.join(",")}}`;
 }
 
-// The copies themselves, which nobody changes: a snapshot of a snapshot costs nothing.
+// The copies themselves, which nobody can change: a snapshot of a snapshot costs nothing.
 const snapshots = new WeakMap<object, ArgumentsSnapshot>();
 
 /**

@@ -1,5 +1,5 @@
 import type { ToolMessage } from "@langchain/core/messages";
-import { digest } from "../arguments.js";
+import { digest, thaw } from "../arguments.js";
 import { rejectedFeedback } from "../feedback.js";
 import type { Approval, CountedCall } from "../limits/state.js";
 import type { HumanDecision } from "./decisions.js";
@@ -45,7 +45,7 @@ export function carryOut(
     // The host drops a call whose id was answered earlier in the thread.
     const id = usedIds.has(call.id) ? globalThis.crypto.randomUUID() : call.id;
     if (decision.type === "edit" || id !== call.id)
-      rewritten.push({ index: call.index, id, name, args: snapshot.value });
+      rewritten.push({ index: call.index, id, name, args: thaw(snapshot) });
     approvals.push({ id, name, digest: digest(snapshot) });
     calls.push({ ...counted, outcome: "approved" });
   }
