@@ -41,7 +41,8 @@ export async function runProgram(program: string, limitMs: number): Promise<Ran>
     } as const;
     const text = await new Promise<string>((resolve) => {
       execFile(process.execPath, ["program.mjs"], options, (error, stdout, stderr) => {
-        if (error?.killed) resolve(`Stopped: it took more than ${limitMs} ms or printed too much.`);
+        const isTooMuch = error?.killed || error?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER";
+        if (isTooMuch) resolve(`Stopped: it took more than ${limitMs} ms or printed too much.`);
         // A failing program is the agent's business: what a tool throws would end the run.
         else resolve(error ? `The program failed:\n${stderr}` : stdout);
       });

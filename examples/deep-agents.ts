@@ -52,7 +52,7 @@ export function createWorkspaceAgent(models: Models, workspace: Workspace, { gua
     },
   };
   // deepagents brings tools of its own: those that change something are guarded by name.
-  const dangerous = [deleteFile, "write_file", "edit_file"];
+  const dangerous = [deleteFile, "write_file", "edit_file", "delete"];
   const parentGuard = autoModeMiddleware({ ...common, label: "parent", tools: ["task", ...dangerous] });
   // In a subagent the first message is the parent agent's, not the user's: it must not authorise.
   const subagentGuard = autoModeMiddleware({
