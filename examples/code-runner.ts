@@ -2,7 +2,7 @@
 // so the guard stands before the runner, and the whole program is judged. The runner takes the program's
 // text, never the name of a file: between judging a name and running what it names, the file may change.
 //
-// Run it: npx tsx examples/code-runner.ts
+// Run it: npm run build && npx tsx examples/code-runner.ts
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";

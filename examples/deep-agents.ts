@@ -2,7 +2,7 @@
 // parent's guard sees the `task` call and nothing of what happens inside. So each subagent gets a guard,
 // the default one (`general-purpose`) too, which deepagents adds without the parent's middleware.
 //
-// Run it: npx tsx examples/deep-agents.ts
+// Run it: npm run build && npx tsx examples/deep-agents.ts
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { fakeModel } from "@langchain/core/testing";

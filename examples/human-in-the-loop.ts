@@ -2,7 +2,7 @@
 // call of `publish`. Auto mode judges `delete_file`, and asks only once a limit of blocks is reached. One
 // loop answers both, since both ask and are answered in the same shapes.
 //
-// Run it: npx tsx examples/human-in-the-loop.ts
+// Run it: npm run build && npx tsx examples/human-in-the-loop.ts
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { fakeModel } from "@langchain/core/testing";
@@ -72,7 +72,7 @@ function withAnswers(messages: readonly BaseMessage[]): BaseMessage[] {
   return messages.flatMap((message) => {
     const calls = AIMessage.isInstance(message) ? (message.tool_calls ?? []) : [];
     const skipped = calls.flatMap(({ id, name }) => (id && !answered.has(id) ? [{ id, name }] : []));
-    const content = "This call did not run, because another call of the same step was rejected.";
+    const content = "This call did not run: its step ended before its turn.";
     return [
       message,
       ...skipped.map(({ id, name }) => new ToolMessage({ content, name, tool_call_id: id, status: "error" })),

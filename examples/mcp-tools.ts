@@ -1,7 +1,7 @@
 // Tools of an MCP server in a guarded agent. The server is a real one: a child process that speaks over
 // stdio. Its tools are guarded by the exact names that the client gave them.
 //
-// Run it: npx tsx examples/mcp-tools.ts
+// Run it: npm run build && npx tsx examples/mcp-tools.ts
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { fakeModel } from "@langchain/core/testing";

@@ -1,7 +1,7 @@
 // What a tool throws, and what becomes of it: alone, with auto mode, and with LangChain's toolRetryMiddleware
 // and toolErrorMiddleware on either side of it.
 //
-// Run it: npx tsx examples/retry-and-errors.ts
+// Run it: npm run build && npx tsx examples/retry-and-errors.ts
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { fakeModel } from "@langchain/core/testing";
