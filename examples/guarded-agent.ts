@@ -85,7 +85,7 @@ export async function main(print: Print = console.log): Promise<boolean> {
       faults.push("nothing was blocked");
 
     print("\nA second agent tries the same deletion again and again:\n");
-    const second = await runAgent(place, stubbornModel() as never, request);
+    const second = await runAgent(place, stubbornModel(), request);
     print(formatDecisions(second.decisions, second.messages, BLOCKED));
     print(`\n  ${second.closing}`);
     if (second.state.limit !== "consecutiveBlocks") faults.push("the run that kept trying was not halted");
