@@ -19,9 +19,10 @@ export type ModelNodeAction =
   | { readonly kind: "halt"; readonly message: AIMessage }
   | { readonly kind: "defer"; readonly fallback: DeferFallback };
 
-function halt(thread: ThreadState, text: string | undefined): ModelNodeAction {
+function halt(thread: ThreadState, text?: string): ModelNodeAction {
   const { counters } = thread.standing;
-  const limit = thread.standing.limit ?? "consecutiveBlocks";
+  // Whoever halts has reached one: a trusted model writes only where a limit was reached.
+  const limit = thread.standing.limit as LimitName;
   const message = new AIMessage({
     id: globalThis.crypto.randomUUID(),
     content: text ?? `Auto mode stopped this run: ${LIMIT_TEXT[limit]}. A new message starts afresh.`,
@@ -57,7 +58,7 @@ export function atModelNode(
       ...(failure.status === undefined ? {} : { status: failure.status }),
     });
   const { fallback } = policy;
-  if (trustedStopped(thread)) return halt(thread, undefined);
+  if (trustedStopped(thread)) return halt(thread);
   if (!thread.standing.due) return undefined;
   switch (fallback.kind) {
     case "halt":
@@ -109,6 +110,15 @@ interface ModelRequest {
   readonly messages: BaseMessage[];
 }
 
+/** The id of a message, which it has from now on. */
+function idOf(message: AIMessage): string {
+  const id = message.id ?? globalThis.crypto.randomUUID();
+  message.id = id;
+  // A store writes down these fields, and would lose an id that is not among them.
+  message.lc_kwargs.id = id;
+  return id;
+}
+
 /** Lets the trusted model write, and marks its step. */
 export async function writeTrusted<R extends ModelRequest, T>(
   policy: Policy,
@@ -122,9 +132,8 @@ export async function writeTrusted<R extends ModelRequest, T>(
   const response = await handler({ ...request, model, systemMessage });
   // A Command beside a structured response would lose the response; without calls there is nothing to mark.
   if (!AIMessage.isInstance(response) || !response.tool_calls?.length) return response;
-  response.id ??= globalThis.crypto.randomUUID();
   return new Command({
-    update: { [key]: { op: "trusted", turn: thread.turn, messageId: response.id } },
+    update: { [key]: { op: "trusted", turn: thread.turn, messageId: idOf(response) } },
   });
 }
 
