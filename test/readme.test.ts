@@ -8,11 +8,17 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const files = ["", "examples/"].flatMap((folder) => (existsSync(root + folder) ? markdownFiles(folder) : []));
 const pages = files.map((file) => readPage(file, readFileSync(`${root}${file}`, "utf8")));
 const snippets = pages.flatMap((page) => page.snippets);
-const runnable = snippets.filter(({ notRun }) => notRun === undefined);
+const runnable = snippets
+  .filter(({ notRun }) => notRun === undefined)
+  .map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const);
 
 describe("the snippets of the documentation", () => {
   const project = new SnippetProject(snippets);
   afterAll(() => project.remove());
+
+  test("README.md is among the pages, and has snippets that run", () => {
+    expect(runnable.map(([, { file }]) => file)).toContain("README.md");
+  });
 
   test("every block is in a language that says how it is checked, and every printed text is marked", () => {
     expect(pages.flatMap((page) => page.problems)).toEqual([]);
@@ -23,8 +29,8 @@ describe("the snippets of the documentation", () => {
   });
 
   test.concurrent.each(runnable)(
-    "$file:$line runs and prints what the page says",
-    async (snippet) => {
+    "%s runs and prints what the page says",
+    async (_, snippet) => {
       expect(complaint(snippet, await project.run(snippet))).toBeUndefined();
     },
     120_000,

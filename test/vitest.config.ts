@@ -18,6 +18,8 @@ export default defineConfig({
     // These build and install the package: `npm run test:package`.
     exclude: ["test/package/**"],
     testTimeout: 20_000,
+    // Concurrent tests are snippets, each a process of its own.
+    maxConcurrency: 2,
     reporters: ["default", path("result-line.ts")],
     typecheck: {
       enabled: true,

@@ -18,7 +18,7 @@ export const severity: Score = {
 };
 
 /** The guard's state for calls by id. */
-export function guardState(calls: Record<string, { name: string; args: Record<string, string> }>) {
+function guardState(calls: Record<string, { name: string; args: Record<string, string> }>) {
   return { tool_calls: calls, transcript: [{ from: "user", text: "Clean up the build folder." }] };
 }
 

@@ -8,7 +8,7 @@ import type { Snippet } from "./read.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const tsconfig = join(root, "test/tsconfig.json");
 const setupFolder = join(root, "test/readme");
-const RUN_LIMIT_MS = 60_000;
+const RUN_LIMIT_MS = 110_000;
 
 /** What a program printed and whether it ended well. */
 export interface Ran {
