@@ -1,8 +1,7 @@
-import type { JsonValue } from "@langchain/core/decisions";
+import type { ClassifierRequest, JsonValue } from "@langchain/core/decisions";
 import { type ArgumentsSnapshot, digest, takeSnapshot, thaw } from "./arguments.js";
-import type { UnavailableReason } from "./errors.js";
 import type { Malformation } from "./feedback.js";
-import { type Judgement, judgeCalls } from "./judge.js";
+import { type Judgement, classifierName, judgeCalls } from "./judge.js";
 import type { Standing } from "./limits/counters.js";
 import type { Approval } from "./limits/state.js";
 import type { PrecheckCall, ToolRule } from "./options.js";
@@ -10,6 +9,7 @@ import { type Decision, type Finding, planStep } from "./plan-step.js";
 import type { Policy } from "./policy.js";
 import { buildRequest } from "./question.js";
 import type { Entry } from "./transcript/channels.js";
+import type { Answered } from "./verdict.js";
 
 /** One guarded call of a step, as it stands right now. */
 export interface StepCall {
@@ -55,37 +55,47 @@ interface Opened {
   readonly call: StepCall;
   readonly snapshot: ArgumentsSnapshot | undefined;
   finding: Finding | undefined;
+  judgement?: Judgement;
 }
 
 function openCall(call: StepCall, approvals: readonly Approval[]): Opened {
   const snapshot = takeSnapshot(call.args);
-  const malformation = call.malformation ?? (snapshot === undefined ? "bad_arguments" : undefined);
-  if (snapshot === undefined || malformation !== undefined)
-    return { call, snapshot, finding: { kind: "malformed", malformation: malformation ?? "bad_arguments" } };
+  if (call.malformation !== undefined || snapshot === undefined)
+    return {
+      call,
+      snapshot,
+      finding: { kind: "malformed", malformation: call.malformation ?? "bad_arguments" },
+    };
   const approved = approvals.some(
     ({ id, name, digest: hash }) => id === call.id && name === call.name && hash === digest(snapshot),
   );
   return { call, snapshot, finding: approved ? { kind: "approved" } : undefined };
 }
 
-const failed = (call: StepCall, reason: UnavailableReason): Finding => ({
-  kind: "judged",
-  answered: { unavailable: reason },
-  threshold: call.rule.threshold,
-});
+/** Something of the operator's failed before there was a request. The error is kept as a `cause`. */
+function fail(policy: Policy, opened: Opened, error: unknown): void {
+  opened.finding = {
+    kind: "judged",
+    answered: { unavailable: "error" },
+    threshold: opened.call.rule.threshold,
+  };
+  opened.judgement = { answered: [], latencyMs: 0, classifier: classifierName(policy.classifier), error };
+}
 
-async function applyPrecheck(opened: Opened, context: StepContext): Promise<void> {
-  const { call, snapshot } = opened;
-  if (!context.precheck || opened.finding || !snapshot) return;
+async function applyPrecheck(policy: Policy, opened: Opened, context: StepContext): Promise<void> {
+  const { call } = opened;
+  if (!context.precheck || opened.finding) return;
+  const args = thaw(opened.snapshot as ArgumentsSnapshot);
   let answer: unknown;
+  let error: unknown = new TypeError('precheck gave something else than "allow", "block" or "classify"');
   try {
-    answer = await context.precheck({ id: call.id, name: call.name, args: thaw(snapshot) }, call);
-  } catch {
-    context.signal?.throwIfAborted();
+    answer = await context.precheck({ id: call.id, name: call.name, args }, call);
+  } catch (caught) {
+    error = caught;
   }
   if (answer === "allow" || answer === "block") opened.finding = { kind: "rule", answer };
   // A rule that crashed or answered something else has decided nothing: fail closed.
-  else if (answer !== "classify") opened.finding = failed(call, "error");
+  else if (answer !== "classify") fail(policy, opened, error);
 }
 
 /** The environment as JSON; `undefined` for none. Throws for what is no JSON. */
@@ -98,17 +108,9 @@ async function readEnvironment(context: StepContext): Promise<JsonValue | undefi
   return snapshot.value.value;
 }
 
-async function judge(policy: Policy, opened: Opened[], context: StepContext): Promise<Judgement | undefined> {
-  const open = opened.filter((item) => item.finding === undefined);
-  if (open.length === 0) return undefined;
-  let environment: JsonValue | undefined;
-  try {
-    environment = await readEnvironment(context);
-  } catch {
-    context.signal?.throwIfAborted();
-    for (const item of open) item.finding = failed(item.call, "error");
-    return undefined;
-  }
+/** The calls that still need a verdict, with the one request about them. */
+async function prepare(policy: Policy, open: readonly Opened[], context: StepContext) {
+  const environment = await readEnvironment(context);
   const calls = open.map(({ call, snapshot }) => ({
     name: call.name,
     args: thaw(snapshot as ArgumentsSnapshot),
@@ -116,11 +118,23 @@ async function judge(policy: Policy, opened: Opened[], context: StepContext): Pr
     instructions: call.rule.instructions,
     criteria: call.rule.criteria,
   }));
-  const request = buildRequest(calls, {
+  return buildRequest(calls, {
     transcript: context.transcript(new Set(open.map(({ call }) => call.index))),
     environment,
     explain: policy.explain,
   });
+}
+
+async function judge(policy: Policy, opened: readonly Opened[], context: StepContext): Promise<void> {
+  const open = opened.filter((item) => item.finding === undefined);
+  if (open.length === 0) return;
+  let request: ClassifierRequest;
+  try {
+    request = await prepare(policy, open, context);
+  } catch (error) {
+    for (const item of open) fail(policy, item, error);
+    return;
+  }
   const judgement = await judgeCalls(policy.classifier, request, open.length, {
     timeoutMs: policy.timeoutMs,
     signal: context.signal,
@@ -134,13 +148,14 @@ async function judge(policy: Policy, opened: Opened[], context: StepContext): Pr
       })),
     },
   });
-  for (const [index, item] of open.entries())
+  for (const [index, item] of open.entries()) {
+    item.judgement = judgement;
     item.finding = {
       kind: "judged",
-      answered: judgement.answered[index] ?? { unavailable: "error" },
+      answered: judgement.answered[index] as Answered,
       threshold: item.call.rule.threshold,
     };
-  return judgement;
+  }
 }
 
 /**
@@ -153,10 +168,10 @@ export async function decideStep(
   context: StepContext,
 ): Promise<DecidedCall[]> {
   const opened = calls.map((call) => openCall(call, context.approvals));
-  await Promise.all(opened.map((item) => applyPrecheck(item, context)));
+  await Promise.all(opened.map((item) => applyPrecheck(policy, item, context)));
   context.signal?.throwIfAborted();
-  const asked = new Set(opened.filter((item) => item.finding === undefined));
-  const judgement = await judge(policy, opened, context);
+  await judge(policy, opened, context);
+  context.signal?.throwIfAborted();
   const findings = opened.map((item) => item.finding as Finding);
   const decisions = planStep(
     findings,
@@ -175,6 +190,6 @@ export async function decideStep(
     finding: findings[index] as Finding,
     decision: decisions[index] as Decision,
     messageId: context.messageId,
-    ...(asked.has(item) && judgement ? { judgement } : {}),
+    judgement: item.judgement,
   }));
 }

@@ -37,7 +37,7 @@ export interface Judgement {
   readonly error?: unknown;
 }
 
-const TIMED_OUT = Symbol("timed out");
+const ENDED = Symbol("ended before an answer");
 // The tag that keeps a chat model's tokens out of the message stream of the graph around it.
 const NO_STREAM = "langsmith:nostream";
 
@@ -68,23 +68,17 @@ export async function judgeCalls(
   options.signal?.throwIfAborted();
   const started = performance.now();
   const end = new AbortController();
-  let onAbort: (() => void) | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const ended = new Promise<typeof TIMED_OUT>((resolve, reject) => {
-    timer = setTimeout(() => {
-      end.abort(new DOMException("The classifier did not answer in time.", "TimeoutError"));
-      resolve(TIMED_OUT);
-    }, options.timeoutMs);
-    onAbort = () => {
-      end.abort(options.signal?.reason);
-      reject(options.signal?.reason as Error);
-    };
-    options.signal?.addEventListener("abort", onAbort, { once: true });
+  const stop = (): void => end.abort(options.signal?.reason);
+  options.signal?.addEventListener("abort", stop, { once: true });
+  const timer = setTimeout(
+    () => end.abort(new DOMException("The classifier did not answer in time.", "TimeoutError")),
+    options.timeoutMs,
+  );
+  const ended = new Promise<typeof ENDED>((resolve) => {
+    end.signal.addEventListener("abort", () => resolve(ENDED), { once: true });
   });
-  // An abort may come while nobody waits on this promise yet.
-  ended.catch(() => {});
 
-  let response: ClassifierResponse | typeof TIMED_OUT | undefined;
+  let response: ClassifierResponse | typeof ENDED | undefined;
   let error: unknown;
   try {
     // Inside an async function, so that a classifier that throws at once is one more rejection.
@@ -97,17 +91,17 @@ export async function judgeCalls(
       }))();
     response = await Promise.race([asked, ended]);
   } catch (caught) {
-    // Whatever was thrown meanwhile: an aborted run is the user's decision, not a failure.
-    options.signal?.throwIfAborted();
     error = caught ?? new Error("The classifier failed without an error.");
   } finally {
     clearTimeout(timer);
-    if (onAbort) options.signal?.removeEventListener("abort", onAbort);
+    options.signal?.removeEventListener("abort", stop);
   }
+  // Whatever came of it meanwhile: an aborted run is the user's decision, not a failure.
+  options.signal?.throwIfAborted();
 
   const latencyMs = performance.now() - started;
   const name = classifierName(classifier);
-  if (response === TIMED_OUT)
+  if (response === ENDED)
     return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error: end.signal.reason };
   const answers = error === undefined ? response?.answers : ClassificationError.find(error)?.answers;
   const reason = error === undefined ? "error" : reasonOf(error);
