@@ -25,7 +25,7 @@ function halt(thread: ThreadState, text?: string): ModelNodeAction {
   const limit = thread.standing.limit as LimitName;
   const message = new AIMessage({
     id: globalThis.crypto.randomUUID(),
-    content: text ?? `Auto mode stopped this run: ${LIMIT_TEXT[limit]}. A new message starts afresh.`,
+    content: text ?? `Auto mode stopped this run: ${LIMIT_TEXT[limit]}. What was left to do was not done.`,
     additional_kwargs: { lc_source: "auto_mode", auto_mode: { limit, counters } },
   });
   return { kind: "halt", message };

@@ -45,7 +45,8 @@ export function formatDecisions(
     ];
     return [first, ...more.map((line) => ["", "", "", line])];
   });
-  const table = [["call", "risk", "verdict", "reason"], ...rows];
+  const header = ["call", "risk", "verdict", "reason"];
+  const table = [header, ...rows];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
   const line = (row: string[]): string =>
     `  ${row
@@ -56,5 +57,5 @@ export function formatDecisions(
     .map((width) => "─".repeat(width))
     .join("  ")
     .trimEnd()}`;
-  return [line(table[0] as string[]), rule, ...rows.map(line)].join("\n");
+  return [line(header), rule, ...rows.map(line)].join("\n");
 }
