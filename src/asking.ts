@@ -11,7 +11,7 @@ import { askHuman } from "./limits/fallbacks.js";
 import { type Approval, type StepState, reduceState } from "./limits/state.js";
 import type { Policy } from "./policy.js";
 import type { Request } from "./step-calls.js";
-import { messagesIn } from "./updates.js";
+import { mapMessages } from "./updates.js";
 
 type Runtime = Request["runtime"];
 type Deliver = (record: DecisionRecord, request: { runtime: Runtime }) => void;
@@ -26,11 +26,12 @@ function openApprovals(state: State, step: StepState): Approval[] {
 }
 
 /** The host's router knows the result of a returnDirect tool by its name. */
-function hideName(message: unknown): void {
-  if (typeof message !== "object" || message === null) return;
+function hideName(message: unknown): unknown {
+  if (typeof message !== "object" || message === null) return message;
   const { lc_kwargs: fields } = message as { lc_kwargs?: { name?: unknown } };
   delete (message as { name?: unknown }).name;
   delete fields?.name;
+  return message;
 }
 
 /** The part of the middleware that parks calls, asks a person and lets approved calls run. */
@@ -106,9 +107,8 @@ export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) 
       const isLater = step?.messageId === agentStep.messageId && step.approvals.length > 0;
       const waits = isLater ? openApprovals(request.state, step).length > 1 : await agentStep.parksCalls();
       if (!waits) return result;
-      const messages = ToolMessage.isInstance(result) ? [result] : messagesIn(result.update);
-      for (const message of messages) hideName(message);
-      return result;
+      if (ToolMessage.isInstance(result)) return hideName(result) as ToolMessage;
+      return mapMessages(result, hideName);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { ToolMessage } from "@langchain/core/messages";
+import type { ToolMessage } from "@langchain/core/messages";
 import type { AgentStep } from "./agent-step.js";
 import { digest } from "./arguments.js";
 import type { DecisionRecord, Executed } from "./decision-record.js";
@@ -8,6 +8,7 @@ import type { CountedCall, Operation, WaitingCall } from "./limits/state.js";
 import type { Policy } from "./policy.js";
 import { feedbackFor, recordFor, unavailableReason } from "./report.js";
 import type { Request } from "./step-calls.js";
+import { ownAnswer } from "./written-messages.js";
 
 /** What reporting needs of the middleware around it. */
 export interface ReportHost {
@@ -76,12 +77,10 @@ export class CallReport {
       this.#failure = { reason: unavailable, ...(status === undefined ? {} : { status }) };
       keepFailure(this.#step, error);
     }
-    return new ToolMessage({
+    return ownAnswer({
       content: feedbackFor(policy, decided, fails),
       tool_call_id: decided.call.id,
       name: this.#request.toolCall.name,
-      status: "error",
-      additional_kwargs: { lc_source: "auto_mode" },
       artifact,
     });
   }

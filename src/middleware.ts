@@ -14,7 +14,8 @@ import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./run-i
 import { type Request, ruleFor } from "./step-calls.js";
 import { createStartGates } from "./tool-start.js";
 import { createToolNameCheck } from "./tool-names.js";
-import { addUpdates, markWrittenMessages, stripKeys } from "./updates.js";
+import { addUpdates, stripKeys } from "./updates.js";
+import { tellWriter } from "./written-messages.js";
 
 type State = Record<string, unknown> & { messages: BaseMessage[] };
 
@@ -132,9 +133,9 @@ export function autoModeMiddleware(
       const updates = new Map<string, unknown>();
       if (operation) updates.set(keys.thread, operation);
       if (!result) return new Command({ update: Object.fromEntries(updates) });
-      const marked = markWrittenMessages(stripKeys(result, privateKeys), request.toolCall.name);
-      if (marked.written.length > 0) updates.set(keys.input, { op: "written", messages: marked.written });
-      return addUpdates(await asking.keepAsking(marked.result, request, stepOf), updates);
+      const { toolCall, state } = request;
+      const told = tellWriter(stripKeys(result, privateKeys), toolCall.name, state.messages);
+      return addUpdates(await asking.keepAsking(told, request, stepOf), updates);
     },
   });
   // The private channels are nobody's business: the agent's own state type stays as it is.

@@ -1,7 +1,6 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import { cutStart } from "./transcript/cut.js";
 import { langchainSource } from "./transcript/from-langchain.js";
-import type { WrittenMessage } from "./updates.js";
 
 /** Words of the user that are kept in case the message itself is summarised away. */
 export interface KeptWords {
@@ -17,20 +16,17 @@ export interface RunInputState {
   readonly ids: readonly string[];
   /** The user's words, within the view's budget. */
   readonly words: readonly KeptWords[];
-  /** Human messages that a tool wrote. */
-  readonly written: readonly WrittenMessage[];
 }
 
 /** An update that only this package writes. */
-export type RunInputOperation =
-  | { readonly op: "input"; readonly ids: readonly string[]; readonly words: readonly KeptWords[] }
-  | { readonly op: "written"; readonly messages: readonly WrittenMessage[] };
+export interface RunInputOperation {
+  readonly op: "input";
+  readonly ids: readonly string[];
+  readonly words: readonly KeptWords[];
+}
 
 /** Where a thread begins. Frozen, since the host hands one default to every thread. */
-export const NO_INPUT: RunInputState = Object.freeze({ seen: false, ids: [], words: [], written: [] });
-
-// Enough for the window that a classifier reads; older ones can no longer pose as new input.
-const MAX_WRITTEN = 200;
+export const NO_INPUT: RunInputState = Object.freeze({ seen: false, ids: [], words: [] });
 
 const isHuman = (message: BaseMessage): boolean => message.getType() === "human";
 const isTagged = (message: BaseMessage): boolean =>
@@ -42,25 +38,13 @@ const isTagged = (message: BaseMessage): boolean =>
 export function reduceRunInput(state: RunInputState, update: unknown): RunInputState {
   if (typeof update !== "object" || update === null || !("op" in update)) return state;
   const operation = update as RunInputOperation;
-  if (operation.op === "input") {
-    const ids = new Set([...state.ids, ...operation.ids]);
-    return { ...state, seen: true, ids: [...ids], words: operation.words };
-  }
-  const written = new Map(state.written.map((message) => [message.id, message]));
-  for (const message of operation.messages) written.set(message.id, message);
-  // A message that a tool edited under its id is no longer the user's.
-  const edited = new Set(operation.messages.map(({ id }) => id));
-  return {
-    ...state,
-    ids: state.ids.filter((id) => !edited.has(id)),
-    words: state.words.filter(({ id }) => !edited.has(id)),
-    written: [...written.values()].slice(-MAX_WRITTEN),
-  };
+  const ids = new Set([...state.ids, ...operation.ids]);
+  return { seen: true, ids: [...ids], words: operation.words };
 }
 
 /** The messages that a run brought in: all when the thread is first seen, later those at its end. */
 function newInput(messages: readonly BaseMessage[], state: RunInputState): BaseMessage[] {
-  const known = new Set([...state.ids, ...state.written.map(({ id }) => id)]);
+  const known = new Set(state.ids);
   let start = messages.length;
   while (start > 0) {
     const message = messages[start - 1] as BaseMessage;
@@ -94,6 +78,16 @@ function keepWords(words: readonly KeptWords[], maxChars: number): KeptWords[] {
   return [opening, ...newest.toReversed()];
 }
 
+/** The kept words as their messages have them now: input may come again, edited, under its id. */
+function refreshed(messages: readonly BaseMessage[], state: RunInputState): KeptWords[] {
+  const { isUser } = readRunInput(messages, state);
+  const standing = new Map(messages.filter(isUser).map((message) => [message.id, message]));
+  return state.words.map((words) => {
+    const message = standing.get(words.id);
+    return message ? { id: words.id, text: wordsOf(message) } : words;
+  });
+}
+
 /** Notes what a run brought in, when it starts. */
 export function noteInput(
   messages: readonly BaseMessage[],
@@ -106,7 +100,7 @@ export function noteInput(
   return {
     op: "input",
     ids: fresh.map(({ id }) => id),
-    words: keepWords([...state.words, ...fresh], maxChars),
+    words: keepWords([...refreshed(messages, state), ...fresh], maxChars),
   };
 }
 
@@ -116,16 +110,18 @@ export function readRunInput(
   state: RunInputState,
 ): {
   isUser: (message: BaseMessage) => boolean;
-  noteSource: (message: BaseMessage) => string | undefined;
   earlierWords: string[];
 } {
   const ids = new Set(state.ids);
-  const sources = new Map(state.written.map(({ id, source }) => [id, source]));
+  const isUser = (message: BaseMessage): boolean =>
+    message.id !== undefined && ids.has(message.id) && isHuman(message) && !isTagged(message);
   const missing = new Map(state.words.map(({ id, text }) => [id, text]));
-  if (missing.size > 0) for (const message of messages) missing.delete(message.id ?? "");
+  // What a tool put in the place of the user's message does not take back what the user said.
+  if (missing.size > 0)
+    for (const message of messages)
+      if (missing.has(message.id ?? "") && isUser(message)) missing.delete(message.id ?? "");
   return {
-    isUser: (message) => message.id !== undefined && ids.has(message.id),
-    noteSource: (message) => sources.get(message.id ?? ""),
+    isUser,
     earlierWords: [...missing.values()],
   };
 }

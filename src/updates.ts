@@ -1,41 +1,43 @@
-import { HumanMessage, type ToolMessage, coerceMessageLikeToMessage } from "@langchain/core/messages";
+import type { ToolMessage } from "@langchain/core/messages";
 import { Command, Overwrite, Send, isCommand } from "@langchain/langgraph";
 
 type Update = Record<string, unknown>;
 
-/** A human message that a tool wrote. */
-export interface WrittenMessage {
-  readonly id: string;
-  readonly source: string;
-}
+/** Gives another message in place of one, or the same. */
+export type MapMessage = (message: unknown) => unknown;
 
 const isRecord = (value: unknown): value is Update =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function withoutKeys(record: Update, keys: ReadonlySet<string>): Update {
-  if (!Object.keys(record).some((key) => keys.has(key))) return record;
-  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.has(key)));
+/** Maps a list, and keeps the list itself if nothing in it changed. */
+function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
+  const mapped = list.map((item) => map(item));
+  return mapped.every((item, index) => item === list[index]) ? list : mapped;
+}
+
+function withoutKeys(state: unknown, keys: ReadonlySet<string>): unknown {
+  if (Array.isArray(state)) {
+    const isOurs = (pair: unknown): boolean => Array.isArray(pair) && keys.has(pair[0] as string);
+    return state.some(isOurs) ? state.filter((pair) => !isOurs(pair)) : state;
+  }
+  if (!isRecord(state) || !Object.keys(state).some((key) => keys.has(key))) return state;
+  return Object.fromEntries(Object.entries(state).filter(([key]) => !keys.has(key)));
 }
 
 /** A send carries a whole state of its own to the node that it starts. */
-function cleanGoto(goto: unknown, keys: ReadonlySet<string>): unknown {
-  if (Array.isArray(goto)) return goto.map((target: unknown) => cleanGoto(target, keys));
+function mapSends(goto: unknown, map: (state: unknown) => unknown): unknown {
+  if (Array.isArray(goto)) return mapList(goto, (target) => mapSends(target, map));
   if (!(goto instanceof Send) && !(isRecord(goto) && "node" in goto && "args" in goto)) return goto;
-  const { node, args } = goto as { node: string; args: unknown };
-  const clean = Array.isArray(args)
-    ? args.filter((pair: unknown) => !(Array.isArray(pair) && keys.has(pair[0] as string)))
-    : isRecord(args)
-      ? withoutKeys(args, keys)
-      : args;
-  return clean === args ? goto : new Send(node, clean);
+  const { node, args, timeout } = goto as { node: string; args: unknown; timeout?: never };
+  const mapped = map(args);
+  return mapped === args ? goto : new Send(node, mapped, timeout === undefined ? undefined : { timeout });
 }
 
-function cleanUpdate(update: unknown, keys: ReadonlySet<string>): unknown {
-  if (Array.isArray(update)) {
-    const isOurs = (pair: unknown): boolean => Array.isArray(pair) && keys.has(pair[0] as string);
-    return update.some(isOurs) ? update.filter((pair) => !isOurs(pair)) : update;
-  }
-  return isRecord(update) ? withoutKeys(update, keys) : update;
+/** Maps what a command writes and sends. A command in which nothing changes stays itself. */
+function mapCommand(command: Command, map: (state: unknown) => unknown): Command {
+  const update = map(command.update);
+  const goto = mapSends(command.goto, map);
+  return update === command.update && goto === command.goto ? command : rebuilt(command, update, goto);
 }
 
 function rebuilt(command: Command, update: unknown, goto: unknown): Command {
@@ -49,74 +51,46 @@ function rebuilt(command: Command, update: unknown, goto: unknown): Command {
 
 /** Takes every write to the private keys out of what a tool returned. */
 export function stripKeys(result: ToolMessage | Command, keys: ReadonlySet<string>): ToolMessage | Command {
-  if (!isCommand(result)) return result;
-  const update = cleanUpdate(result.update, keys);
-  const goto = cleanGoto(result.goto, keys);
-  const sameGoto =
-    goto === result.goto ||
-    (Array.isArray(goto) && goto.every((target, index) => target === (result.goto as unknown[])[index]));
-  return update === result.update && sameGoto ? result : rebuilt(result, update, goto);
+  return isCommand(result) ? mapCommand(result, (state) => withoutKeys(state, keys)) : result;
 }
 
-/** The messages of an update, in whatever shape it has. */
-export function messagesIn(update: unknown): unknown[] {
-  const values = Array.isArray(update)
-    ? update.flatMap((pair: unknown) => (Array.isArray(pair) && pair[0] === "messages" ? [pair[1]] : []))
-    : isRecord(update) && "messages" in update
-      ? [update.messages]
-      : [];
-  return values.flatMap((value) => unwrap(value)).flat();
+/** What replaces a whole channel, in each of the notations that the host knows. */
+function overwriting(value: unknown): { value: unknown } | undefined {
+  if (!isRecord(value)) return undefined;
+  if ("__overwrite__" in value) return { value: value["__overwrite__"] };
+  return value["type"] === "__overwrite__" && "value" in value ? { value: value["value"] } : undefined;
 }
 
-/** A tool may also replace a whole channel. */
-function unwrap(value: unknown): unknown[] {
-  if (!Overwrite.isInstance(value)) return [value];
-  const record = value as unknown as Update;
-  return [record["__overwrite__"] ?? record.value];
-}
-
-function asHuman(message: unknown): HumanMessage | undefined {
-  try {
-    const coerced = coerceMessageLikeToMessage(message as HumanMessage);
-    return coerced.getType() === "human" ? (coerced as HumanMessage) : undefined;
-  } catch {
-    // What the host cannot read as a message either is not one.
-    return undefined;
+function mapChannel(value: unknown, map: MapMessage): unknown {
+  const whole = overwriting(value);
+  if (whole) {
+    const mapped = mapChannel(whole.value, map);
+    return mapped === whole.value ? value : new Overwrite(mapped);
   }
+  return Array.isArray(value) ? mapList(value, map) : map(value);
 }
 
-/**
- * Finds the human messages that a tool's Command writes, each with an id from now on, so that the
- * guard can tell them from the user's own. Returns the command to use instead.
- */
-export function markWrittenMessages(
-  result: ToolMessage | Command,
-  source: string,
-): { result: ToolMessage | Command; written: WrittenMessage[] } {
-  if (!isCommand(result)) return { result, written: [] };
-  const written: WrittenMessage[] = [];
-  const replaced = new Map<unknown, HumanMessage>();
-  for (const message of messagesIn(result.update)) {
-    const human = asHuman(message);
-    if (!human) continue;
-    human.id ??= globalThis.crypto.randomUUID();
-    written.push({ id: human.id, source });
-    if (human !== message) replaced.set(message, human);
-  }
-  if (replaced.size === 0) return { result, written };
-  const swap = (value: unknown): unknown =>
-    Overwrite.isInstance(value)
-      ? new Overwrite(unwrap(value).map((item) => swap(item))[0])
-      : Array.isArray(value)
-        ? value.map((item: unknown) => replaced.get(item) ?? item)
-        : (replaced.get(value) ?? value);
-  const update = Array.isArray(result.update)
-    ? result.update.map((pair) => (pair[0] === "messages" ? [pair[0], swap(pair[1])] : pair))
-    : { ...(result.update as Update), messages: swap((result.update as Update).messages) };
-  return { result: rebuilt(result, update, result.goto), written };
+const isMessages = (pair: unknown): pair is unknown[] => Array.isArray(pair) && pair[0] === "messages";
+
+function mapState(state: unknown, map: MapMessage): unknown {
+  if (Array.isArray(state))
+    return mapList(state, (pair) => {
+      // A node may also be sent the bare list of messages.
+      if (!isMessages(pair)) return Array.isArray(pair) ? pair : map(pair);
+      const mapped = mapChannel(pair[1], map);
+      return mapped === pair[1] ? pair : ["messages", mapped];
+    });
+  if (!isRecord(state) || !("messages" in state)) return state;
+  const mapped = mapChannel(state["messages"], map);
+  return mapped === state["messages"] ? state : { ...state, messages: mapped };
 }
 
-/** Adds our own updates to what a tool returned. A command for a parent graph stays as it is. */
+/** Maps every message that a tool's command writes or sends, in whatever shape it has. */
+export function mapMessages(command: Command, map: MapMessage): Command {
+  return mapCommand(command, (state) => mapState(state, map));
+}
+
+/** Adds our own updates to what a tool returned. A command for a parent graph gets none. */
 export function addUpdates(
   result: ToolMessage | Command,
   updates: ReadonlyMap<string, unknown>,

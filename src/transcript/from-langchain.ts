@@ -22,8 +22,6 @@ export interface LangchainSourceOptions {
   readonly delegationTools: readonly string[];
   /** Whether an untagged human message came in as a run's input. Called often: make it cheap. */
   isUser(message: BaseMessage): boolean;
-  /** Who wrote a human message that is not the user's, as far as known. */
-  noteSource?(message: BaseMessage): string | undefined;
   /** `agent` in a subagent: its input is the delegating agent's, not the user's. Default `user`. */
   readonly author?: "user" | "agent";
   /** Whether the call at this place of the message's `tool_calls` is being judged now. */
@@ -96,8 +94,7 @@ class LangchainSource implements TranscriptSource {
   }
 
   #notePiece(message: Fields): Piece {
-    const tag = sourceTag(message);
-    const given = tag ?? this.#options.noteSource?.(message as unknown as BaseMessage);
+    const given = sourceTag(message);
     const source = nameOr(given, nameOr(fieldOf(message, "name"), nameOr(fieldOf(message, "role"))));
     return notePiece(source, () => messageText(message));
   }

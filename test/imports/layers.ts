@@ -13,6 +13,7 @@ export const layers: readonly (readonly string[])[] = [
     "auto-mode-state",
     "updates",
     "run-input",
+    "written-messages",
     "tool-names",
     "tool-start",
     "started-tool",

@@ -39,18 +39,9 @@ describe("human messages", () => {
     expect(read([new HumanMessage("hello")])).toEqual([{ from: "user", text: "hello" }]);
   });
 
-  test("one that is not is a note, from whom it is said, or by its name", () => {
-    const messages = [
-      new HumanMessage({ content: "a", id: "1" }),
-      new HumanMessage({ content: "b", name: "hook" }),
-      new HumanMessage("c"),
-    ];
-    const more = {
-      isUser: () => false,
-      noteSource: ({ id }: BaseMessage) => (id === "1" ? "search" : undefined),
-    };
-    expect(read(messages, more)).toEqual([
-      { from: "context_note", source: "search", text: "a" },
+  test("one that is not is a note, by its name", () => {
+    const messages = [new HumanMessage({ content: "b", name: "hook" }), new HumanMessage("c")];
+    expect(read(messages, { isUser: () => false })).toEqual([
       { from: "context_note", source: "hook", text: "b" },
       { from: "context_note", source: "unknown", text: "c" },
     ]);
