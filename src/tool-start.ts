@@ -44,7 +44,6 @@ class StartWatch extends BaseCallbackHandler {
   override raiseError = true;
   override awaitHandlers = true;
   override ignoreLLM = true;
-  override ignoreChain = true;
   override ignoreRetriever = true;
   override ignoreCustomEvent = true;
   readonly #gates = new Map<string | undefined, StartGate>();
@@ -66,8 +65,34 @@ class StartWatch extends BaseCallbackHandler {
     runName?: string,
     toolCallId?: string,
   ): Promise<void> {
-    const gate = this.#gates.get(toolCallId) ?? this.#anyGate;
-    await gate?.({ runId, name: runName, className: pathOf(tool.id), args: parse(input) });
+    await this.#gateOf(toolCallId)?.({
+      runId,
+      name: runName,
+      className: pathOf(tool.id),
+      args: parse(input),
+    });
+  }
+
+  /** A runnable that serves as a tool starts as a chain of the tool's name. The classifier is none. */
+  override async handleChainStart(
+    _chain: Serialized,
+    inputs: Record<string, unknown>,
+    runId: string,
+    _parentRunId?: string,
+    _tags?: string[],
+    _metadata?: Record<string, unknown>,
+    runType?: string,
+    runName?: string,
+  ): Promise<void> {
+    if (runName === undefined || runType === "llm") return;
+    const { type, id, args } = inputs;
+    const isCall = type === "tool_call";
+    const gate = this.#gateOf(isCall ? (id as string | undefined) : undefined);
+    await gate?.({ runId, name: runName, className: undefined, args: isCall ? args : inputs });
+  }
+
+  #gateOf(id: string | undefined): StartGate | undefined {
+    return this.#gates.get(id) ?? this.#anyGate;
   }
 }
 

@@ -1,6 +1,6 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { CallbackManager } from "@langchain/core/callbacks/manager";
-import type { RunnableConfig } from "@langchain/core/runnables";
+import { type RunnableConfig, RunnableLambda } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type ClientTool, DynamicStructuredTool, DynamicTool } from "@langchain/core/tools";
 import { tool } from "langchain";
@@ -9,7 +9,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { type ToolStart, classOf, createStartGates } from "../src/tool-start.js";
 import { VERSIONS, answerTo, play } from "./kit/agent.js";
-import { onToolCall } from "./kit/middlewares.js";
+import { answerFrom, onToolCall } from "./kit/middlewares.js";
 import { call } from "./kit/model.js";
 import { FileTool } from "./kit/tools.js";
 
@@ -55,6 +55,11 @@ describe.each(VERSIONS)("the host announces the start of a tool before it runs, 
         }),
       (path) => ({ path }),
     ],
+    [
+      "a runnable as a tool",
+      () => RunnableLambda.from(run).asTool({ ...NAMED, schema: z.object({ path: z.string() }) }),
+      (path) => ({ path }),
+    ],
   ])("%s", async (_kind, make, args) => {
     const changed = onToolCall((request, handler) =>
       handler({ ...request, tool: undefined, toolCall: { ...request.toolCall, args: args("/changed") } }),
@@ -78,6 +83,27 @@ describe.each(VERSIONS)("the host announces the start of a tool before it runs, 
     expect(allowed.records.map(({ outcome, executed }) => [outcome, executed])).toEqual([
       ["allowed", "judged again"],
     ]);
+  });
+
+  test("a runnable that is started with bare arguments is judged by them", async () => {
+    const classifier = fakeDecisionModel().respond(0).respond(0.9);
+    const runnable = RunnableLambda.from(run).asTool({ ...NAMED, schema: z.object({ path: z.string() }) });
+    ran.mockClear();
+    const { messages } = await play({
+      version,
+      turns: [call("delete_file", { path: "/asked" }, "a")],
+      tools: [runnable],
+      classifier,
+      inside: [
+        onToolCall(async (request) => {
+          const result = await runnable.invoke({ path: "/changed" });
+          return answerFrom(request, result);
+        }),
+      ],
+    });
+    expect(ran).not.toHaveBeenCalled();
+    expect(classifier.judged[1]?.args).toEqual({ path: "/changed" });
+    expect(answerTo(messages, "a").status).toBe("error");
   });
 
   test("what the host logs of a refused start repeats nothing of the call", async () => {
