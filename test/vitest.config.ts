@@ -15,8 +15,8 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    // These build and install the package: `npm run test:package`.
-    exclude: ["test/package/**"],
+    // These need more than an install: `npm run test:package`, `npm run test:durability`.
+    exclude: ["test/package/**", "test/durability/**"],
     testTimeout: 20_000,
     // Concurrent tests are snippets, each a process of its own.
     maxConcurrency: 2,
