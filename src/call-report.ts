@@ -74,7 +74,7 @@ export class CallReport {
     if (fails) {
       const error = decided.judgement?.error;
       const status = ClassificationError.find(error)?.status;
-      this.#failure = { reason: unavailable, ...(status === undefined ? {} : { status }) };
+      this.#failure = { reason: unavailable, ...(typeof status === "number" ? { status } : {}) };
       keepFailure(this.#step, error);
     }
     return ownAnswer({

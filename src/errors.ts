@@ -1,3 +1,6 @@
+/** All of {@link UnavailableReason}. */
+export const UNAVAILABLE_REASONS = ["timeout", "input_too_long", "refused", "truncated", "error"] as const;
+
 /**
  * Why a classifier gave no verdict on a call.
  *
@@ -7,7 +10,7 @@
  * - `truncated`: its answer was cut off
  * - `error`: everything else, an answer that is no number in 0..1 included
  */
-export type UnavailableReason = "timeout" | "input_too_long" | "refused" | "truncated" | "error";
+export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
 /** The limit that a run has reached. */
 export type LimitName = "consecutiveBlocks" | "totalBlocks" | "consecutiveUnavailable";
@@ -28,9 +31,13 @@ const MARK = Symbol.for("langchain-auto-mode.error");
 /** Walks from an error through its causes, because the host wraps what a hook throws. */
 function findMarked(error: unknown, code: string): Error | undefined {
   const seen = new Set<unknown>();
-  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
-    seen.add(current);
-    if ((current as { [MARK]?: unknown })[MARK] === code) return current;
+  try {
+    for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
+      seen.add(current);
+      if ((current as { [MARK]?: unknown })[MARK] === code) return current;
+    }
+  } catch {
+    // A cause that cannot be read (a getter, a proxy) is none of ours.
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 import type { NoulCriteria } from "@langchain/core/decisions";
 import { ConfigurationError, type UnavailableReason } from "./errors.js";
 import { DEFAULT_CRITERIA, RISK_KINDS, type RiskKind } from "./question.js";
+import { cutEnd } from "./transcript/text.js";
 
 /** The blocked message where none is configured. It names no other way to the same effect. */
 export const DEFAULT_FEEDBACK =
@@ -53,9 +54,12 @@ export function parseFeedback(template: string, option = "feedback"): Feedback {
       .join("");
 }
 
+/** Enough for a reason; more would only fill the agent's context. In UTF-16 units. */
+const MAX_EXPLANATION = 2_000;
+
 /** One line, ended like a sentence. Providers refuse empty tool results, so it is never empty. */
 function sentence(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
+  const line = cutEnd(text.trim(), MAX_EXPLANATION).replaceAll(/\s+/g, " ");
   return /[.!?…。！？]$/.test(line) ? line : `${line}.`;
 }
 

@@ -1,7 +1,7 @@
 import type { ClassifierRequest, ClassifierResponse } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { ClassificationError, type UnavailableReason } from "./errors.js";
+import { ClassificationError, UNAVAILABLE_REASONS, type UnavailableReason } from "./errors.js";
 import { callKey, kindKey } from "./question.js";
 import type { MonitorView } from "./transcript/view.js";
 import { type Answered, readAnswer } from "./verdict.js";
@@ -52,7 +52,8 @@ export function classifierName(classifier: Classifier): string {
 
 /** The error as the reasons know it. */
 function reasonOf(error: unknown): UnavailableReason {
-  return ClassificationError.find(error)?.reason ?? "error";
+  const reason = ClassificationError.find(error)?.reason;
+  return reason !== undefined && UNAVAILABLE_REASONS.includes(reason) ? reason : "error";
 }
 
 /**
@@ -103,19 +104,48 @@ export async function judgeCalls(
   const name = classifierName(classifier);
   if (response === ENDED)
     return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error: end.signal.reason };
+  try {
+    return { ...read(response, error, count), latencyMs, ...nameIn(response, name) };
+  } catch (unreadable) {
+    return { answered: unanswered(count, "error"), latencyMs, classifier: name, error: unreadable };
+  }
+}
+
+/** What was answered. Throws where reading a foreign object does. */
+function read(response: ClassifierResponse | undefined, error: unknown, count: number) {
   const answers = error === undefined ? response?.answers : ClassificationError.find(error)?.answers;
   const reason = error === undefined ? "error" : reasonOf(error);
+  const usage = countsIn(response?.usage_metadata);
+  const requestId: unknown = response?.requestId;
   return {
     answered: Array.from(
       { length: count },
       (_, index) => readAnswer(answers, callKey(index), kindKey(index)) ?? { unavailable: reason },
     ),
-    latencyMs,
-    classifier: typeof response?.model === "string" && response.model !== "" ? response.model : name,
-    ...(response?.usage_metadata ? { usage: response.usage_metadata } : {}),
-    ...(response?.requestId ? { requestId: response.requestId } : {}),
+    ...(usage ? { usage: usage as unknown as UsageMetadata } : {}),
+    ...(typeof requestId === "string" && requestId !== "" ? { requestId } : {}),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+function nameIn(response: ClassifierResponse | undefined, otherwise: string): { classifier: string } {
+  const model: unknown = response?.model;
+  return { classifier: typeof model === "string" && model !== "" ? model : otherwise };
+}
+
+interface Counts {
+  readonly [name: string]: number | Counts;
+}
+
+/** The numbers of a report of usage. It goes into records and the state, which take nothing else. */
+function countsIn(usage: unknown, isDetail = false): Counts | undefined {
+  if (typeof usage !== "object" || usage === null) return undefined;
+  const counts: [string, number | Counts][] = [];
+  for (const [name, value] of Object.entries(usage as Readonly<Record<string, unknown>>)) {
+    const count = typeof value === "number" ? value : isDetail ? undefined : countsIn(value, true);
+    if (typeof count === "object" || Number.isFinite(count)) counts.push([name, count as number | Counts]);
+  }
+  return Object.freeze(Object.fromEntries(counts));
 }
 
 /** No call was answered, all for one reason. */

@@ -128,6 +128,12 @@ describe("the reason of a block", () => {
       expect(blockedReason({ explanation: `Why${end}` }, null)).toBe(`Why${end}`);
   });
 
+  test("words without end are cut, and say so", () => {
+    const reason = blockedReason({ explanation: "x ".repeat(1_000_000) }, null);
+    expect(reason.length).toBeLessThanOrEqual(2_001);
+    expect(reason).toMatch(/x .*…/);
+  });
+
   test("then the kind, then the user's own criterion, literally", () => {
     expect(blockedReason({ kind: "secrets" }, { true: "own" })).toBe(RISK_KINDS.secrets);
     expect(blockedReason({}, { true: "own $& {reason}" })).toBe("own $& {reason}");

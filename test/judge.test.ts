@@ -81,6 +81,73 @@ describe("a request to the classifier", () => {
   });
 });
 
+const getter = (name: string, rest: object = {}) =>
+  Object.defineProperty({ ...rest }, name, {
+    get: () => {
+      throw new Error("no");
+    },
+  });
+
+describe("a response that cannot be trusted", () => {
+  const unreadable = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error("no");
+      },
+      ownKeys: () => {
+        throw new Error("no");
+      },
+      getOwnPropertyDescriptor: () => {
+        throw new Error("no");
+      },
+    },
+  );
+  test.each<[string, unknown]>([
+    ["answers", getter("answers")],
+    ["a list of answers", { answers: unreadable }],
+    ["an answer", { answers: { call_1: unreadable } }],
+    ["a model's name", getter("model", { answers: { call_1: risk(0) } })],
+    ["usage", { answers: { call_1: risk(0) }, usage_metadata: unreadable }],
+  ])("%s that throws when it is read is no verdict, and no crash", async (_what, response) => {
+    expect((await ask(saying(response))).answered).toEqual([{ unavailable: "error" }]);
+  });
+
+  test("an error that throws when it is read is an error like any other", async () => {
+    const errors = [
+      getter("cause", new Error("x")),
+      Object.defineProperty(new Error("x"), "cause", { get: () => unreadable }),
+      new ClassificationError("truncated", { answers: unreadable }),
+      unreadable,
+    ];
+    for (const error of errors)
+      expect((await ask(fakeDecisionModel().fail(error as Error))).answered).toEqual([
+        { unavailable: "error" },
+      ]);
+  });
+
+  test("a reason that is none of those that are known is an error", async () => {
+    const error = new ClassificationError("quota of Jane" as "error");
+    expect((await ask(fakeDecisionModel().fail(error))).answered).toEqual([{ unavailable: "error" }]);
+  });
+
+  test("of its usage only numbers are kept, of its request's id only a text", async () => {
+    const cycle: Record<string, unknown> = { input_tokens: 3, text: "SECRET", huge: 1n, nan: NaN };
+    cycle["input_token_details"] = { cache_read: 1, text: "SECRET", deeper: { x: 1 } };
+    cycle["itself"] = cycle;
+    const judgement = await ask(
+      saying({ answers: { call_1: risk(0) }, usage_metadata: cycle, requestId: { secret: 1 } }),
+    );
+    expect(judgement.usage).toEqual({
+      input_tokens: 3,
+      input_token_details: { cache_read: 1 },
+      itself: { input_tokens: 3 },
+    });
+    expect(Object.isFrozen(judgement.usage)).toBe(true);
+    expect(judgement).not.toHaveProperty("requestId");
+  });
+});
+
 describe("a classifier that fails", () => {
   test.each([
     [
