@@ -45,6 +45,11 @@ const delayText = "milliseconds, more than 0 and at most 2147483647";
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, `one of ${values.map((value) => `"${value}"`).join(", ")}`);
 const text = (expected: string) => z.string(expected).refine((value) => value.trim() !== "", expected);
+// The host keeps names with these characters, and keys with two underscores, for itself. The second private
+// key of an instance ends so: it must not be the first one of another.
+const isLabel = (value: string): boolean => !/[:|]/.test(value) && !/^_|_input$/.test(value);
+const labelText =
+  'a text that is not empty, without ":" and "|", no "_" at its start and no "_input" at its end';
 export const optionalFunction = (expected: string) =>
   z.custom<(...args: never[]) => unknown>(isFunction, expected).optional();
 
@@ -121,7 +126,7 @@ const schema = z.strictObject(
     explain: z.boolean("true or false").optional(),
     onUnknownTool: oneOf(["warn", "ignore", "throw"]).optional(),
     onDecision: optionalFunction("a function that takes a decision record"),
-    label: text("a text that is not empty").optional(),
+    label: text(labelText).refine(isLabel, labelText).optional(),
   },
   "an object with at least tools and classifier",
 );

@@ -99,7 +99,10 @@ export interface AutoModeOptions {
   onUnknownTool?: "warn" | "ignore" | "throw";
   /** Called with each decision record. What it throws or rejects becomes one `console.warn` without content. */
   onDecision?: (record: DecisionRecord) => void | Promise<void>;
-  /** The middleware's name and its state key's suffix. Two instances in one agent need two. Default `"autoMode"`. */
+  /**
+   * The middleware's name and its state key's suffix. Two instances in one agent need two. Without `:` and
+   * `|`, no `_` at its start and no `_input` at its end. Default `"autoMode"`.
+   */
   label?: string;
 }
 

@@ -190,7 +190,11 @@ describe("a wrong option is refused at construction", () => {
   });
 
   test("label", () => {
-    expect(wrong("label", ["", " ", 3, null], "label", /expected a text that is not empty/)).toEqual([]);
+    const expected = /expected a text that is not empty/;
+    expect(wrong("label", ["", " ", 3, null], "label", expected)).toEqual([]);
+    // The host's own names and keys, and the second key of an instance named "mail".
+    const taken = ["a:b", "a|b", "_proto__", "_start__", "_pregel_tasks", "mail_input"];
+    expect(wrong("label", taken, "label", expected)).toEqual([]);
   });
 });
 
