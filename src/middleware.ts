@@ -19,6 +19,12 @@ import { tellWriter } from "./written-messages.js";
 
 type State = Record<string, unknown> & { messages: BaseMessage[] };
 
+/** A tool may send a call to the tools with a state in which there is nothing. */
+function withMessages(request: Request): Request {
+  if (Array.isArray(request.state.messages)) return request;
+  return { ...request, state: { ...request.state, messages: [] } };
+}
+
 function createStateSchema(policy: Policy, keys: { thread: string; input: string }) {
   // Plain values and operations both arrive here, and both are checked by the reducers.
   const anything = z.custom<unknown>(() => true);
@@ -119,7 +125,7 @@ export function autoModeMiddleware(
     },
 
     wrapToolCall: async (given, handler) => {
-      const request = given as unknown as Request;
+      const request = withMessages(given);
       const run = handler as never;
       const concerned = asking.concerns(request);
       if (concerned && asking.isOver(request, stepOf(request))) return new Command({ update: {} });
@@ -134,7 +140,10 @@ export function autoModeMiddleware(
       if (operation) updates.set(keys.thread, operation);
       if (!result) return new Command({ update: Object.fromEntries(updates) });
       const { toolCall, state } = request;
-      const told = tellWriter(stripKeys(result, privateKeys), toolCall.name, state.messages);
+      // Not of this very step: an approval is for the start that is under way.
+      const { turn, standing } = threadOf(state, keys);
+      const truth = { [keys.thread]: { turn, standing }, [keys.input]: state[keys.input] ?? NO_INPUT };
+      const told = tellWriter(stripKeys(result, privateKeys, truth), toolCall.name, state.messages);
       return addUpdates(await asking.keepAsking(told, request, stepOf), updates);
     },
   });

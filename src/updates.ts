@@ -34,9 +34,9 @@ function mapSends(goto: unknown, map: (state: unknown) => unknown): unknown {
 }
 
 /** Maps what a command writes and sends. A command in which nothing changes stays itself. */
-function mapCommand(command: Command, map: (state: unknown) => unknown): Command {
+function mapCommand(command: Command, map: (state: unknown) => unknown, mapSent = map): Command {
   const update = map(command.update);
-  const goto = mapSends(command.goto, map);
+  const goto = mapSends(command.goto, mapSent);
   return update === command.update && goto === command.goto ? command : rebuilt(command, update, goto);
 }
 
@@ -49,9 +49,23 @@ function rebuilt(command: Command, update: unknown, goto: unknown): Command {
   });
 }
 
-/** Takes every write to the private keys out of what a tool returned. */
-export function stripKeys(result: ToolMessage | Command, keys: ReadonlySet<string>): ToolMessage | Command {
-  return isCommand(result) ? mapCommand(result, (state) => withoutKeys(state, keys)) : result;
+/**
+ * Takes every write to the private keys out of what a tool returned. A node that it sends a state of its
+ * own is given the true ones, so that a call which it sends to the tools counts like any other.
+ */
+export function stripKeys(
+  result: ToolMessage | Command,
+  keys: ReadonlySet<string>,
+  truth: Readonly<Update> = {},
+): ToolMessage | Command {
+  if (!isCommand(result)) return result;
+  const strip = (state: unknown): unknown => withoutKeys(state, keys);
+  // Nodes of a parent graph have other states.
+  if (result.graph !== undefined) return mapCommand(result, strip);
+  return mapCommand(result, strip, (sent) => {
+    const stripped = strip(sent);
+    return isRecord(stripped) && Object.keys(truth).length > 0 ? { ...stripped, ...truth } : stripped;
+  });
 }
 
 /** What replaces a whole channel, in each of the notations that the host knows. */

@@ -56,6 +56,17 @@ describe("writes of a tool to the private channels", () => {
     ).not.toContain("_autoMode");
   });
 
+  test("in what it sends to the agent's own nodes the true ones take their place", () => {
+    const truth = { _autoMode: "true" };
+    const send = new Send("tools", { messages: [message], _autoMode: forged });
+    const sentBy = (graph?: string) => {
+      const command = new Command({ goto: [send], ...(graph ? { graph } : {}) });
+      return ((stripKeys(command, OURS, truth) as Command).goto as Send[])[0]?.args as unknown;
+    };
+    expect(sentBy()).toEqual({ messages: [message], _autoMode: "true" });
+    expect(sentBy(Command.PARENT)).toEqual({ messages: [message] });
+  });
+
   test("where there are none, the very same result is used", () => {
     for (const command of [
       new Command({ update: { messages: [message] }, goto: "somewhere" }),
