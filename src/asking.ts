@@ -22,7 +22,9 @@ function openApprovals(state: State, step: StepState): Approval[] {
   const proposal = findProposal(state.messages, step.messageId);
   if (!proposal) return [];
   const answered = answeredIds(proposal.later);
-  return step.approvals.filter(({ id }) => !answered.has(id));
+  // A call that was taken out of its message meanwhile will never be started.
+  const proposed = new Set(proposal.message.tool_calls?.map(({ id }) => id));
+  return step.approvals.filter(({ id }) => proposed.has(id) && !answered.has(id));
 }
 
 /** The host's router knows the result of a returnDirect tool by its name. */
