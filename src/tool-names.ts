@@ -5,13 +5,13 @@ import type { Policy } from "./policy.js";
  * Reports configured names that match no tool of the agent, at its first model call. A warning is given
  * once for each name.
  */
-export function createToolNameCheck(policy: Policy): (tools: readonly unknown[]) => void {
+export function createToolNameCheck(policy: Policy): (tools: readonly unknown[] | undefined) => void {
   if (policy.onUnknownTool === "ignore") return () => {};
   const warned = new Set<string>();
   const checked = new WeakSet<object>();
   return (tools) => {
-    // The host hands the same list to every model call of an agent.
-    if (checked.has(tools)) return;
+    // The host hands the same list to every model call of an agent. A middleware may take it away.
+    if (!tools || checked.has(tools)) return;
     const names = new Set(
       tools.map((tool) =>
         typeof tool === "object" && tool !== null && "name" in tool ? tool.name : undefined,

@@ -31,6 +31,12 @@ describe("configured names that are no tool of the agent", () => {
     expect(warn).toHaveBeenCalledOnce();
   });
 
+  test("a model call without any list of tools tells nothing, and is no crash", () => {
+    const check = checkFor(["a"], "throw");
+    expect(() => check(undefined)).not.toThrow();
+    expect(() => check([])).toThrow(/"tools" names "a"/);
+  });
+
   test("throw as long as they are wrong, where that is wanted", () => {
     const check = checkFor(["a"], "throw");
     const tools = [{ name: "b" }];
