@@ -2,6 +2,13 @@
 import type { BaseDecisionModel } from "@langchain/core/decisions";
 import { createAgent, tool } from "langchain";
 import { type AutoModeOptions, autoModeMiddleware, ConfigurationError, haltRun } from "langchain-auto-mode";
+import {
+  ChatDecisionModel,
+  OpenAIDecisionModel,
+  ProvenanceDecisionModel,
+  SystemOneDecisionModel,
+} from "langchain-auto-mode/classifiers";
+import { createSafeguardsHandler } from "langchain-auto-mode/safeguards";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { z } from "zod";
 
@@ -28,3 +35,10 @@ export const agent = createAgent({
 autoModeMiddleware({ tools: [deleteFile] });
 
 export const isOurs: boolean = ConfigurationError.isInstance(new Error("not ours"));
+
+// Their packages are not installed here: naming the classes asks for none of them.
+export const models = [ChatDecisionModel, OpenAIDecisionModel, SystemOneDecisionModel];
+export const handler = createSafeguardsHandler({
+  upstream: "https://api.example.com",
+  classifier: new ProvenanceDecisionModel(),
+});
