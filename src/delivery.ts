@@ -17,8 +17,8 @@ export function createDelivery(policy: Policy): Deliver {
     }
     if (!policy.onDecision) return;
     try {
-      const returned = policy.onDecision(record) as unknown;
-      if (returned instanceof Promise) returned.catch(warn);
+      // Through a promise of our own: a listener may give one of another realm, or any thenable.
+      Promise.resolve(policy.onDecision(record)).catch(warn);
     } catch {
       warn();
     }
