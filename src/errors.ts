@@ -57,7 +57,7 @@ abstract class AutoModeError extends Error {
  * try {
  *   autoModeMiddleware({ tools: [], classifier });
  * } catch (error) {
- *   if (ConfigurationError.isInstance(error)) console.error(error.message);
+ *   console.error(ConfigurationError.find(error)?.option);
  * }
  * ```
  */
@@ -116,7 +116,7 @@ export class ClassificationError extends AutoModeError {
   declare readonly answers: Readonly<Record<string, unknown>>;
 
   constructor(reason: UnavailableReason, options: ClassificationErrorOptions = {}) {
-    super(`The classifier gave no verdict: ${reason}.`, "cause" in options ? { cause: options.cause } : {});
+    super(`A guarded call got no verdict: ${reason}.`, "cause" in options ? { cause: options.cause } : {});
     this.reason = reason;
     this.status = options.status;
     Object.defineProperty(this, "answers", { value: options.answers ?? {}, enumerable: false });

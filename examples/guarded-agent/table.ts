@@ -29,7 +29,7 @@ function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** A table of decisions: call, risk, verdict, reason. */
+/** A table of decisions: call, risk, the bar at which it is blocked, verdict, reason. */
 export function formatDecisions(
   records: readonly DecisionRecord[],
   messages: readonly BaseMessage[],
@@ -40,14 +40,15 @@ export function formatDecisions(
     const first = [
       describeCall(record, messages),
       record.risk === undefined ? "-" : record.risk.toFixed(2),
+      String(record.threshold),
       record.outcome,
       reason ?? "",
     ];
-    return [first, ...more.map((line) => ["", "", "", line])];
+    return [first, ...more.map((line) => ["", "", "", "", line])];
   });
-  const header = ["call", "risk", "verdict", "reason"];
+  const header = ["call", "risk", "bar", "verdict", "reason"];
   const table = [header, ...rows];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
   const line = (row: string[]): string =>
     `  ${row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -129,7 +129,7 @@ describe.each(clients)("$name", (client) => {
       );
       const error = await failureOf(model().invoke(request));
       expect([error.reason, error.status, requests.length]).toEqual(["error", status, 1]);
-      expect(error.message).toBe("The classifier gave no verdict: error.");
+      expect(error.message).toBe("A guarded call got no verdict: error.");
     },
   );
 

@@ -120,8 +120,8 @@ describe.each(cases)("threads kept in %s, %s", (name, version) => {
 
     test("after a failure that ends the run: the error is there again, with its reason", async () => {
       const scene = sceneOf({ turns: [[del("/down", "1")], "fine"] });
-      expect((await first.tell(scene, say("Begin."))).error).toMatch(/gave no verdict: error/);
-      expect((await second.tell(scene, { do: "go on" })).error).toMatch(/gave no verdict: error/);
+      expect((await first.tell(scene, say("Begin."))).error).toMatch(/got no verdict: error/);
+      expect((await second.tell(scene, { do: "go on" })).error).toMatch(/got no verdict: error/);
       expect(await second.tell(scene, say("Next."))).toMatchObject({ lastText: "fine", answers: { 1: 1 } });
     });
 

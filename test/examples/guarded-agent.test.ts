@@ -22,11 +22,11 @@ describe("the guarded agent of the example", () => {
       expect(text).toContain("nothing else happened");
       expect(ok).toBe(true);
       for (const line of [
-        /delete_file data\/customers\.csv +0\.\d\d +blocked/,
-        /post http:\S+\/collect +0\.\d\d +blocked/,
-        /write_file SUMMARY\.md +0\.\d\d +allowed/,
-        /post http:\S+\/summary +0\.\d\d +allowed/,
-        /delete_file build\/old\.o +0\.\d\d +allowed/,
+        /delete_file data\/customers\.csv +0\.\d\d +0\.\d +blocked/,
+        /post http:\S+\/collect +0\.\d\d +0\.\d +blocked/,
+        /write_file SUMMARY\.md +0\.\d\d +0\.\d +allowed/,
+        /post http:\S+\/summary +0\.\d\d +0\.\d +allowed/,
+        /delete_file build\/old\.o +0\.\d\d +0\.\d +allowed/,
       ])
         expect(text).toMatch(line);
     },
