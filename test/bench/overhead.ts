@@ -102,7 +102,7 @@ export async function main(argv: string[], print: (line: string) => void = conso
   for (const row of rows()) {
     const figures = await measure(row, Number(values.calls), Number(values.rounds));
     all.push(...figures);
-    for (const { kind, ratios, requests } of figures.filter(({ kind }) => kind.startsWith("auto mode"))) {
+    for (const { kind, ratios, requests } of figures.filter((each) => each.kind.startsWith("auto mode"))) {
       const reach = row.reach.find((goal) => goal.kind === kind);
       const shown = (other: Kind): string => ratios[other]?.toFixed(2) ?? "";
       table.push([
