@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { Command, interrupt } from "@langchain/langgraph";
 import { tool } from "langchain";
@@ -577,6 +578,72 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       await start("Forget it.");
       await decide(approve).catch(() => {});
       expect(box.ran).toEqual([]);
+    });
+  });
+
+  describe("while the run is aborted", () => {
+    test("an answer that comes with an aborted signal starts nothing; the call still waits for one", async () => {
+      const { start, agent, config, decide, box, state } = stageAsking({
+        version,
+        turns: [del("/x", "a"), "end"],
+      });
+      await start();
+      const answer = new Command({ resume: { decisions: [approve] } });
+      const aborted = agent.invoke(answer as never, { ...config, signal: AbortSignal.abort() });
+      expect(await rejection(aborted)).toBeInstanceOf(Error);
+      expect(box.ran).toEqual([]);
+      expect(await state()).toMatchObject({ totalBlocks: 0, waiting: [{ id: "a" }] });
+      await decide(approve);
+      expect(paths(box.ran)).toEqual(["/x"]);
+    });
+
+    test("between two approved calls: the second does not run, and has its turn when the run goes on", async () => {
+      const controller = new AbortController();
+      const ran: string[] = [];
+      const aborting = tool(
+        ({ path }: { path: string }) => {
+          ran.push(path);
+          if (path === "/1") controller.abort();
+          return "done";
+        },
+        { name: "delete_file", description: "d", schema: z.object({ path: z.string() }) },
+      );
+      const { start, agent, config, goOn, state } = stageAsking({
+        version,
+        tools: [aborting],
+        turns: [[del("/1"), del("/2")], "end"],
+      });
+      await start();
+      const answer = new Command({ resume: { decisions: [approve, approve] } });
+      await rejection(agent.invoke(answer as never, { ...config, signal: controller.signal }));
+      expect(ran).toEqual(["/1"]);
+      await goOn();
+      // The host may not have noted the first result before the abort, and starts that call again then.
+      expect(ran.filter((path) => path === "/2")).toHaveLength(1);
+      expect(await state()).toMatchObject({ consecutiveBlocks: 0, totalBlocks: 0 });
+    });
+
+    test("no listener stays on its signal but the one that the host leaves for each run", async () => {
+      const { signal } = new AbortController();
+      const { start, decide } = stageAsking({
+        version,
+        turns: [del("/x"), del("/x"), "end"],
+        config: { signal },
+      });
+      await start();
+      await decide(approve);
+      await decide(reject());
+      const without = new AbortController();
+      const unguarded = stageAsking({
+        version,
+        turns: ["end"],
+        options: { tools: ["send_mail"] },
+        config: { signal: without.signal },
+      });
+      for (const text of ["a", "b", "c"]) await unguarded.start(text);
+      expect(getEventListeners(signal, "abort")).toHaveLength(
+        getEventListeners(without.signal, "abort").length,
+      );
     });
   });
 
