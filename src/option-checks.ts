@@ -1,19 +1,9 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
 import { takeSnapshot } from "./arguments.js";
-import { ConfigurationError } from "./errors.js";
 import type { Classifier } from "./judge.js";
+import { check } from "./option-problem.js";
 import type { Environment } from "./options.js";
-
-/** Names a value's type without repeating the value. */
-function typeName(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
-  if (typeof value === "string") return value.trim() === "" ? "an empty string" : "a string";
-  if (typeof value === "number") return Number.isNaN(value) ? "NaN" : "a number";
-  if (typeof value === "object") return "an object";
-  return value === undefined ? "missing" : `a ${typeof value}`;
-}
 
 const isJson = (value: unknown): boolean => value !== undefined && takeSnapshot({ value }) !== undefined;
 const isFunction = (value: unknown): boolean => typeof value === "function";
@@ -130,32 +120,6 @@ const schema = z.strictObject(
   },
   "an object with at least tools and classifier",
 );
-
-function at(value: unknown, path: readonly PropertyKey[]): unknown {
-  let current = value;
-  for (const key of path) current = (current as Record<PropertyKey, unknown> | undefined)?.[key];
-  return current;
-}
-
-/** Checks with zod and reports the first problem in this package's own words. */
-export function check<T>(type: z.ZodType<T>, value: unknown, root: string): T {
-  const result = type.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0] as z.core.$ZodIssue;
-  if (issue.code === "unrecognized_keys") {
-    const option = [root, ...issue.path, issue.keys[0]]
-      .filter((part) => part !== "")
-      .map(String)
-      .join(".");
-    throw new ConfigurationError(option, "is not an option; check its spelling");
-  }
-  const option =
-    [root, ...issue.path]
-      .filter((part) => part !== "")
-      .map(String)
-      .join(".") || "options";
-  throw new ConfigurationError(option, `is ${typeName(at(value, issue.path))}; expected ${issue.message}`);
-}
 
 /** Checks the options of the middleware. */
 export const checkOptions = (options: unknown): z.infer<typeof schema> => check(schema, options, "");

@@ -5,6 +5,7 @@ import { DEFAULT_LIMITS, type Limits } from "./limits/counters.js";
 import { type Fallback, haltRun } from "./limits/fallbacks.js";
 import { checkFallback } from "./limits/check-fallback.js";
 import { checkOptions, checkToolReference, checkTunedTool } from "./option-checks.js";
+import { optionPath } from "./option-problem.js";
 import type { AutoModeOptions, Environment, ToolRule } from "./options.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "./question.js";
 import { type MonitorView, resolveView } from "./transcript/view.js";
@@ -42,7 +43,7 @@ function resolveTools(
   const toolObjects: object[] = [];
   const tuned = new Set<string>();
   for (const [index, item] of tools.entries()) {
-    const option = `tools.${index}`;
+    const option = optionPath("tools", [index]);
     const isTuned = typeof item === "object" && item !== null && "tool" in item && !("invoke" in item);
     const { tool, ...own } = isTuned
       ? checkTunedTool(item, option)

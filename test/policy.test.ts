@@ -93,7 +93,7 @@ describe("the guarded tools", () => {
     ["settings before the name", [{ tool: "delete_file", threshold: 0.4 }, "delete_file"]],
   ])("one tool has one entry of settings: %s are refused", (_what, tools) => {
     expect(() => resolve({ tools })).toThrow(ConfigurationError);
-    expect(() => resolve({ tools })).toThrow(/"tools\.1" names a tool that has settings elsewhere/);
+    expect(() => resolve({ tools })).toThrow(/"tools\[1\]" names a tool that has settings elsewhere/);
   });
 });
 

@@ -8,10 +8,10 @@ import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { z } from "zod";
 import type { ClassificationError } from "../errors.js";
+import { check } from "../option-problem.js";
 import type { MonitorView } from "../transcript/view.js";
 import { askStage, type CascadeStage, nameOf, type Stage, viewOf } from "./cascade-stage.js";
 import { unionOfViews } from "./cascade-view.js";
-import { checkOptions } from "./option-check.js";
 import { type Outcome, settle } from "./settle-answers.js";
 
 /** Options of {@link CascadeDecisionModel}. */
@@ -79,7 +79,7 @@ export class CascadeDecisionModel extends BaseDecisionModel {
   readonly #escalate: readonly [number, number];
 
   constructor(options: CascadeDecisionModelOptions) {
-    const { first, second, escalate = [0.1, 1] } = checkOptions(schema, options);
+    const { first, second, escalate = [0.1, 1] } = check(schema, options, "");
     super({ model: `${nameOf(first)} > ${nameOf(second)}` });
     this.view = unionOfViews(viewOf(first), viewOf(second));
     this.#first = first;

@@ -106,7 +106,7 @@ function refuseBoundTools(model: object): void {
     const { config, kwargs } = candidate as { config?: { tools?: unknown }; kwargs?: { tools?: unknown } };
     for (const tools of [config?.tools, kwargs?.tools]) {
       if (!Array.isArray(tools) || tools.length === 0) continue;
-      throw new ConfigurationError("model", "has tools bound to it; expected is the model without them");
+      throw new ConfigurationError("model", "has tools bound to it; expected the model without them");
     }
   }
 }

@@ -8,6 +8,7 @@ import { type AIMessage, HumanMessage, SystemMessage } from "@langchain/core/mes
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { z } from "zod";
 import { ConfigurationError } from "../errors.js";
+import { check } from "../option-problem.js";
 import { readChatAnswers } from "./chat-answer.js";
 import {
   type AskableModel,
@@ -22,7 +23,6 @@ import { type ChatReply, providerId, replyText, stopOf, unwrapReply, writerOf } 
 import { replySchema } from "./chat-schema.js";
 import { classificationFailure } from "./failure-reason.js";
 import { readUsage } from "./http-options.js";
-import { checkOptions } from "./option-check.js";
 import { requireTextQuestions, type TextQuestions } from "./read-answer.js";
 import { allFail, type Outcome, settle } from "./settle-answers.js";
 
@@ -102,7 +102,7 @@ export class ChatDecisionModel extends BaseDecisionModel {
   #made: Promise<AskableModel> | undefined;
 
   constructor(options: ChatDecisionModelOptions) {
-    const { model, maxTokens, maxRetries = 0, structuredOutput = false } = checkOptions(schema, options);
+    const { model, maxTokens, maxRetries = 0, structuredOutput = false } = check(schema, options, "");
     super({ model: typeof model === "string" ? model : chatModelName(model) });
     this.#make =
       typeof model === "string"

@@ -29,6 +29,7 @@ export interface HttpModelOptions {
 
 // What a timer of the platform can hold.
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
+const DELAY = `a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT}`;
 const filled = (what: string) => z.string(what).min(1, what);
 
 export const httpModelOptions = z.strictObject(
@@ -37,12 +38,8 @@ export const httpModelOptions = z.strictObject(
     apiKey: filled("a key as text").optional(),
     baseURL: z.url({ protocol: /^https?$/, error: "an http or https URL" }).optional(),
     maxRetries: z.int("a whole number from 0").min(0, "a whole number from 0").optional(),
-    timeoutMs: z
-      .int("a whole number of milliseconds")
-      .min(1, "at least 1 millisecond")
-      .max(LONGEST_TIMEOUT, `at most ${LONGEST_TIMEOUT} milliseconds`)
-      .optional(),
-    headers: z.record(z.string(), z.string("text"), "an object of texts").optional(),
+    timeoutMs: z.int(DELAY).min(1, DELAY).max(LONGEST_TIMEOUT, DELAY).optional(),
+    headers: z.record(z.string(), z.string("a text"), "an object of texts").optional(),
     fetch: z.custom<typeof globalThis.fetch>((value) => typeof value === "function", "a function").optional(),
   },
   "an object of options",

@@ -5,6 +5,7 @@ import {
   type State,
 } from "@langchain/core/decisions";
 import type { RunnableConfig } from "@langchain/core/runnables";
+import { check } from "../option-problem.js";
 import { classificationFailure } from "./failure-reason.js";
 import {
   type HttpModel,
@@ -15,7 +16,6 @@ import {
 } from "./http-options.js";
 import { decisionsOutcomes } from "./openai-answers.js";
 import { decisionsRequest } from "./openai-request.js";
-import { checkOptions } from "./option-check.js";
 import { loadOptional } from "./optional-package.js";
 import { requireTextQuestions } from "./read-answer.js";
 import { settle } from "./settle-answers.js";
@@ -57,7 +57,7 @@ export class OpenAIDecisionModel extends BaseDecisionModel {
   readonly #http: HttpModel;
 
   constructor(options: OpenAIDecisionModelOptions = {}) {
-    const http = resolveHttpModel(checkOptions<HttpModelOptions>(httpModelOptions, options), {
+    const http = resolveHttpModel(check<HttpModelOptions>(httpModelOptions, options, ""), {
       keyVariable: "OPENAI_API_KEY",
       baseURLVariable: "OPENAI_BASE_URL",
       defaultModel: "gpt-6-luna",

@@ -6,6 +6,7 @@ import {
 } from "@langchain/core/decisions";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Questions } from "@typesafe-ai/sdk";
+import { check } from "../option-problem.js";
 import { bufferedFetch } from "./buffered-fetch.js";
 import { classificationFailure } from "./failure-reason.js";
 import {
@@ -15,7 +16,6 @@ import {
   readUsage,
   resolveHttpModel,
 } from "./http-options.js";
-import { checkOptions } from "./option-check.js";
 import { loadOptional } from "./optional-package.js";
 import { requireTextQuestions } from "./read-answer.js";
 import { settle } from "./settle-answers.js";
@@ -58,7 +58,7 @@ export class SystemOneDecisionModel extends BaseDecisionModel {
   readonly #http: HttpModel;
 
   constructor(options: SystemOneDecisionModelOptions = {}) {
-    const http = resolveHttpModel(checkOptions<HttpModelOptions>(httpModelOptions, options), {
+    const http = resolveHttpModel(check<HttpModelOptions>(httpModelOptions, options, ""), {
       keyVariable: "TYPESAFE_API_KEY",
       modelVariable: "TYPESAFE_DEFAULT_MODEL",
       baseURLVariable: "TYPESAFE_BASE_URL",

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.js";
+import { mismatch } from "../option-problem.js";
 import {
   type DeferToTrustedModelOptions,
   type Fallback,
@@ -22,11 +23,8 @@ export function checkFallback(value: unknown): Fallback {
     case "defer":
       return deferToTrustedModel(options as DeferToTrustedModelOptions);
     case "throw":
-      return throwOnLimit();
+      return throwOnLimit(options as Readonly<Record<string, never>>);
     default:
-      throw new ConfigurationError(
-        "whenLimitReached",
-        `is ${typeof value}; expected what is made by ${EXPECTED}`,
-      );
+      throw new ConfigurationError("whenLimitReached", mismatch(value, `what is made by ${EXPECTED}`));
   }
 }

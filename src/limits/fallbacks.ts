@@ -1,5 +1,6 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { ConfigurationError } from "../errors.js";
+import { mismatch, UNKNOWN_OPTION } from "../option-problem.js";
 
 /** What a person may decide about a waiting call. */
 export type AllowedDecision = "approve" | "edit" | "reject";
@@ -52,8 +53,6 @@ export interface DeferToTrustedModelOptions {
 }
 
 const DECISIONS: readonly AllowedDecision[] = ["approve", "edit", "reject"];
-const type = (value: unknown): string =>
-  Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
 
 /** One table for all options of this file: what each must be. */
 function checkOptions(
@@ -64,15 +63,13 @@ function checkOptions(
   >,
 ): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new ConfigurationError(maker, `is ${type(options)}; expected an object of options`);
+    throw new ConfigurationError(maker, mismatch(options, "an object of options"));
   for (const key of Object.keys(options))
-    if (!Object.hasOwn(fields, key))
-      throw new ConfigurationError(`${maker}.${key}`, "is not an option; check its spelling");
+    if (!Object.hasOwn(fields, key)) throw new ConfigurationError(`${maker}.${key}`, UNKNOWN_OPTION);
   for (const [key, { test, expected, required }] of Object.entries(fields)) {
     const value = (options as Record<string, unknown>)[key];
     if (value === undefined && !required) continue;
-    if (!test(value))
-      throw new ConfigurationError(`${maker}.${key}`, `is ${type(value)}; expected ${expected}`);
+    if (!test(value)) throw new ConfigurationError(`${maker}.${key}`, mismatch(value, expected));
   }
 }
 
@@ -168,11 +165,14 @@ export function deferToTrustedModel(options: DeferToTrustedModelOptions): DeferF
  * Throws {@link AutoModeLimitError} when a limit is reached, from the model node: nothing dangles in the
  * checkpoint, and new input lets the thread go on.
  *
+ * @param options none so far: any name is an error
+ * @throws ConfigurationError for an option.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: throwOnLimit() });
  * ```
  */
-export function throwOnLimit(): ThrowFallback {
+export function throwOnLimit(options: Readonly<Record<string, never>> = {}): ThrowFallback {
+  checkOptions("throwOnLimit", options, {});
   return { kind: "throw" };
 }

@@ -1,7 +1,8 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
 import type { Classifier } from "../judge.js";
-import { check, classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
+import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
+import { check } from "../option-problem.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import type { SafeguardRecord } from "./record.js";

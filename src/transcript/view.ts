@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ConfigurationError } from "../errors.js";
+import { check } from "../option-problem.js";
 import { CHANNELS, type Channel } from "./channels.js";
 
 /**
@@ -13,7 +13,7 @@ import { CHANNELS, type Channel } from "./channels.js";
 export interface MonitorView {
   /** Which channels are read. Default: `user`, `toolCalls`, `subagentReports`. */
   channels: readonly Channel[];
-  /** How many entries beside the user's own words, newest first. Whole number >= 0. Default 30. */
+  /** How many entries beside the user's own words, newest first. Whole number >= 0, or `Infinity`. Default 30. */
   mostRecent: number;
   /**
    * Budget of all entries, as the length of their JSON. Whole number >= 1. Default 24000. Only the
@@ -41,60 +41,26 @@ export const DEFAULT_VIEW: MonitorView = Object.freeze({
   delegationTools: Object.freeze(["task"]),
 });
 
-const lengthSchema = z.int().min(1).optional();
-const viewSchema = z.strictObject({
-  channels: z.array(z.enum(CHANNELS)).optional(),
-  mostRecent: z.int().min(0).optional(),
-  maxChars: lengthSchema,
-  maxCharsPerEntry: lengthSchema,
-  maxCharsPerToolResult: lengthSchema,
-  delegationTools: z.array(z.string().min(1)).optional(),
-});
-
-const EXPECTED: Readonly<Record<string, string>> = {
-  channels: `a list of channels: ${CHANNELS.join(", ")}`,
-  mostRecent: "a whole number >= 0",
-  maxChars: "a whole number >= 1",
-  maxCharsPerEntry: "a whole number >= 1",
-  maxCharsPerToolResult: "a whole number >= 1",
-  delegationTools: "a list of tool names",
+const LENGTH = "a whole number >= 1";
+const RECENT = "a whole number >= 0, or Infinity";
+const LIST = `a list of channels: ${CHANNELS.join(", ")}`;
+const TOOLS = "a list of tool names";
+const length = z.int(LENGTH).min(1, LENGTH).optional();
+const fields = {
+  channels: z.array(z.enum(CHANNELS, LIST), LIST).optional(),
+  mostRecent: z
+    .custom<number>(
+      (value) => value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 0),
+      RECENT,
+    )
+    .optional(),
+  maxChars: length,
+  maxCharsPerEntry: length,
+  maxCharsPerToolResult: length,
+  delegationTools: z.array(z.string(TOOLS).min(1, TOOLS), TOOLS).optional(),
 };
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return "a list";
-  return `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let current = value;
-  for (const key of path) current = (current as Readonly<Record<PropertyKey, unknown>>)[key];
-  return current;
-}
-
-/** The option's path as a programmer writes it: `view.channels[2]`. */
-function pathText(option: string, path: readonly PropertyKey[]): string {
-  return path.reduce<string>(
-    (text, key) => (typeof key === "number" ? `${text}[${key}]` : `${text}.${String(key)}`),
-    option,
-  );
-}
-
-function checkView(view: unknown, option: string): Partial<MonitorView> {
-  const result = viewSchema.safeParse(view);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0] as z.core.$ZodIssue;
-  if (issue.code === "unrecognized_keys")
-    throw new ConfigurationError(
-      pathText(option, issue.keys.slice(0, 1)),
-      `is unknown; expected one of ${Object.keys(EXPECTED).join(", ")}`,
-    );
-  const expected = EXPECTED[String(issue.path[0])] ?? "an object with fields of MonitorView";
-  throw new ConfigurationError(
-    pathText(option, issue.path),
-    `is ${kindOf(valueAt(view, issue.path))}; expected ${expected}`,
-  );
-}
+const schema = z.strictObject(fields, 'an object such as { channels: ["user", "toolCalls"] }');
+const UNKNOWN_FIELD = `is not an option; expected one of ${Object.keys(fields).join(", ")}`;
 
 /** Only the fields that say something: an explicit `undefined` is not a choice. */
 function given(view: Partial<MonitorView>): Partial<MonitorView> {
@@ -111,8 +77,8 @@ function given(view: Partial<MonitorView>): Partial<MonitorView> {
 export function resolveView(view: unknown, base?: unknown, option = "view"): MonitorView {
   const merged: MonitorView = {
     ...DEFAULT_VIEW,
-    ...given(checkView(base ?? {}, "classifier.view")),
-    ...given(checkView(view === undefined ? {} : view, option)),
+    ...given(check(schema, base ?? {}, "classifier.view", UNKNOWN_FIELD)),
+    ...given(check(schema, view === undefined ? {} : view, option, UNKNOWN_FIELD)),
   };
   return Object.freeze({
     ...merged,

@@ -317,30 +317,30 @@ describe("the view", () => {
 describe("wrong options are refused at construction", () => {
   const model = new Scripted("a", {});
   test.each<[string, unknown]>([
-    ['Option "first" is missing; expected is a decision model', { second: model }],
-    ['Option "second" is an object; expected is a decision model', { first: model, second: {} }],
+    ['Option "first" is missing; expected a decision model', { second: model }],
+    ['Option "second" is an object; expected a decision model', { first: model, second: {} }],
     [
-      'Option "escalate" is a number; expected is two numbers from 0 to 1',
+      'Option "escalate" is a number; expected two numbers from 0 to 1',
       { first: model, second: model, escalate: 0.5 },
     ],
     [
-      'Option "escalate" is an array; expected is two numbers from 0 to 1',
+      'Option "escalate" is an array; expected two numbers from 0 to 1',
       { first: model, second: model, escalate: [0.5] },
     ],
     [
-      'Option "escalate.1" is a number; expected is a number from 0 to 1',
+      'Option "escalate[1]" is a number that does not fit; expected a number from 0 to 1',
       { first: model, second: model, escalate: [0, 1.5] },
     ],
     [
-      'Option "escalate.0" is a number; expected is a number from 0 to 1',
+      'Option "escalate[0]" is NaN; expected a number from 0 to 1',
       { first: model, second: model, escalate: [Number.NaN, 1] },
     ],
     [
-      'Option "escalate" is an array; expected is two numbers from 0 to 1, the lower first',
+      'Option "escalate" is an array; expected two numbers from 0 to 1, the lower first',
       { first: model, second: model, escalate: [0.5, 0.4] },
     ],
-    ['Option "third" is not known', { first: model, second: model, third: model }],
-    ['Option "options" is null; expected is an object of options', null],
+    ['Option "third" is not an option; check its spelling', { first: model, second: model, third: model }],
+    ['Option "options" is null; expected an object of options', null],
   ])("%s", (message, options) => {
     expect(() => new CascadeDecisionModel(options as never)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", message }),

@@ -260,15 +260,15 @@ describe("the call of the chat model", () => {
 describe("wrong options are refused at construction", () => {
   const add = tool(() => "", { name: "add", description: "Adds.", schema: z.object({}) });
   test.each<[string, unknown]>([
-    ['Option "model" is missing; expected is a chat model or a name as "provider:model"', {}],
-    ['Option "model" is a number; expected is a chat model or a name as "provider:model"', { model: 4 }],
-    ['Option "model" is a string; expected is a chat model or a name as "provider:model"', { model: "" }],
+    ['Option "model" is missing; expected a chat model or a name as "provider:model"', {}],
+    ['Option "model" is a number; expected a chat model or a name as "provider:model"', { model: 4 }],
+    ['Option "model" is an empty string; expected a chat model or a name as "provider:model"', { model: "" }],
     [
-      'Option "model" has tools bound to it; expected is the model without them',
+      'Option "model" has tools bound to it; expected the model without them',
       { model: fakeModel().withConfig({ tools: [add] } as object) },
     ],
     [
-      'Option "maxTokens" is a number; expected is a whole number from 1',
+      'Option "maxTokens" is a number that does not fit; expected a whole number from 1',
       { model: fakeModel(), maxTokens: 0 },
     ],
     [
@@ -276,15 +276,15 @@ describe("wrong options are refused at construction", () => {
       { model: fakeModel(), maxTokens: 5 },
     ],
     [
-      'Option "maxRetries" is a string; expected is a whole number from 0',
+      'Option "maxRetries" is a string; expected a whole number from 0',
       { model: fakeModel(), maxRetries: "1" },
     ],
     [
-      'Option "structuredOutput" is a string; expected is true or false',
+      'Option "structuredOutput" is a string; expected true or false',
       { model: fakeModel(), structuredOutput: "yes" },
     ],
-    ['Option "temperature" is not known', { model: fakeModel(), temperature: 0 }],
-    ['Option "options" is missing; expected is an object of options', undefined],
+    ['Option "temperature" is not an option; check its spelling', { model: fakeModel(), temperature: 0 }],
+    ['Option "options" is missing; expected an object of options', undefined],
   ])("%s", (message, options) => {
     expect(() => new ChatDecisionModel(options as never)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", message }),

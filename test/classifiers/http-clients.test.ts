@@ -327,27 +327,30 @@ describe.each(clients)("$name", (client) => {
 
   test.each<[string, unknown]>([
     [`Option "apiKey" is missing; pass it or set ${client.keyVariable}`, {}],
-    ['Option "apiKey" is a string; expected is a key as text', { apiKey: "" }],
-    ['Option "apiKey" is an object; expected is a key as text', { apiKey: {} }],
-    ['Option "model" is a number; expected is a model\'s name', { model: 1 }],
+    ['Option "apiKey" is an empty string; expected a key as text', { apiKey: "" }],
+    ['Option "apiKey" is an object; expected a key as text', { apiKey: {} }],
+    ['Option "model" is a number; expected a model\'s name', { model: 1 }],
+    ['Option "baseURL" is a string; expected an http or https URL', { apiKey: KEY, baseURL: "judge.test" }],
     [
-      'Option "baseURL" is a string; expected is an http or https URL',
-      { apiKey: KEY, baseURL: "judge.test" },
-    ],
-    [
-      'Option "baseURL" is a string; expected is an http or https URL',
+      'Option "baseURL" is a string; expected an http or https URL',
       { apiKey: KEY, baseURL: "ftp://judge.test" },
     ],
-    ['Option "maxRetries" is a number; expected is a whole number from 0', { apiKey: KEY, maxRetries: 0.5 }],
-    ['Option "timeoutMs" is a number; expected is at least 1 millisecond', { apiKey: KEY, timeoutMs: 0 }],
     [
-      'Option "timeoutMs" is a number; expected is at most 2147483647 milliseconds',
+      'Option "maxRetries" is a number that does not fit; expected a whole number from 0',
+      { apiKey: KEY, maxRetries: 0.5 },
+    ],
+    [
+      'Option "timeoutMs" is a number that does not fit; expected a whole number of milliseconds from 1 to 2147483647',
+      { apiKey: KEY, timeoutMs: 0 },
+    ],
+    [
+      'Option "timeoutMs" is a number that does not fit; expected a whole number of milliseconds from 1 to 2147483647',
       { apiKey: KEY, timeoutMs: 2 ** 31 },
     ],
-    ['Option "headers.x-a" is a number; expected is text', { apiKey: KEY, headers: { "x-a": 1 } }],
-    ['Option "fetch" is a boolean; expected is a function', { apiKey: KEY, fetch: true }],
-    ['Option "maxretries" is not known', { apiKey: KEY, maxretries: 1 }],
-    ['Option "options" is an array; expected is an object of options', []],
+    ['Option "headers.x-a" is a number; expected a text', { apiKey: KEY, headers: { "x-a": 1 } }],
+    ['Option "fetch" is a boolean; expected a function', { apiKey: KEY, fetch: true }],
+    ['Option "maxretries" is not an option; check its spelling', { apiKey: KEY, maxretries: 1 }],
+    ['Option "options" is an empty array; expected an object of options', []],
   ])("refuses at construction: %s", (message, options) => {
     vi.stubEnv(client.keyVariable, "");
     expect(() => client.make(options as HttpModelOptions)).toThrow(

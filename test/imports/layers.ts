@@ -3,7 +3,7 @@
  * in this list, never from the ones below. `folder/*` places every file of a folder.
  */
 export const layers: readonly (readonly string[])[] = [
-  ["errors", "arguments"],
+  ["errors", "arguments", "option-problem"],
   ["transcript/*"],
   ["question", "feedback", "verdict", "decision-record"],
   ["judge", "plan-step", "limits/*"],

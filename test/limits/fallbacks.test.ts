@@ -85,11 +85,23 @@ describe("a wrong option is refused where it is given", () => {
       "an unknown option",
       () => deferToTrustedModel(any({ model: "anthropic:m", temperature: 0 })),
     ],
+    ["throwOnLimit.message", "an option of another fallback", () => throwOnLimit(any({ message: secret }))],
+    ["throwOnLimit", "a text", () => throwOnLimit(any(secret))],
   ])("%s: %s", (option, _title, build) => {
     const error = failure(build);
     expect(error.option).toBe(option);
     expect(error.message).not.toContain(secret);
   });
+});
+
+test("the message names the type of the value with its article, and what is expected", () => {
+  expect(failure(() => haltRun(any("x"))).message).toBe(
+    'Option "haltRun" is a string; expected an object of options',
+  );
+  expect(failure(() => haltRun({ message: any(3) })).message).toBe(
+    'Option "haltRun.message" is a number; expected a text that is not empty',
+  );
+  expect(failure(() => guard("halt")).message).toMatch(/^Option "whenLimitReached" is a string; expected /);
 });
 
 describe("a trusted model with tools of its own is refused", () => {
@@ -138,9 +150,10 @@ describe("whenLimitReached", () => {
     ["a halt whose message is none", { kind: "halt", message: 3 }],
     ["an ask that allows no decision", { kind: "ask", allowedDecisions: [] }],
     ["a trusted model that is none", { kind: "defer" }],
+    ["a throw with an option", { kind: "throw", message: "Stopped." }],
   ])("%s is refused, and told what makes one", (_title, value) => {
     const error = failure(() => guard(value));
-    expect(error.option).toMatch(/^(whenLimitReached|haltRun|askHuman|deferToTrustedModel)/);
+    expect(error.option).toMatch(/^(whenLimitReached|haltRun|askHuman|deferToTrustedModel|throwOnLimit)/);
   });
 });
 

@@ -51,7 +51,7 @@ describe("a wrong option is refused at construction", () => {
     expect(wrong("tools", [[], SECRET, {}, null], "tools", expected)).toEqual([]);
     const items = [42, "", null, undefined, {}, { name: SECRET }, { name: "", invoke: () => {} }, [SECRET]];
     const lists = items.map((item) => ["read_file", item]);
-    expect(wrong("tools", lists, "tools.1", /expected a tool's name, a tool object, or/)).toEqual([]);
+    expect(wrong("tools", lists, "tools[1]", /expected a tool's name, a tool object, or/)).toEqual([]);
   });
 
   test.each([
@@ -62,7 +62,7 @@ describe("a wrong option is refused at construction", () => {
     ["tool", 3, /is a number; expected a tool's name/],
   ])("%s of one tool", (name, value, message) => {
     const tools = [{ tool: "delete_file", [name]: value }];
-    expect(wrong("tools", [tools], `tools.0.${name}`, message)).toEqual([]);
+    expect(wrong("tools", [tools], `tools[0].${name}`, message)).toEqual([]);
   });
 
   test("classifier", () => {
@@ -97,16 +97,18 @@ describe("a wrong option is refused at construction", () => {
 
   test("view", () => {
     const noView = [SECRET, 3, null];
-    expect(wrong("view", noView, "view", /expected an object with fields of MonitorView/)).toEqual([]);
-    expect(wrong("view", [{ nope: SECRET }], "view.nope", /is unknown; expected one of channels/)).toEqual(
-      [],
-    );
+    expect(
+      wrong("view", noView, "view", /expected an object such as \{ channels: \["user", "toolCalls"\] \}/),
+    ).toEqual([]);
+    expect(
+      wrong("view", [{ nope: SECRET }], "view.nope", /is not an option; expected one of channels/),
+    ).toEqual([]);
   });
 
   test.each([
     ["channels", [SECRET], "[0]", /expected a list of channels: user/],
     ["channels", SECRET, "", /expected a list of channels: user/],
-    ["mostRecent", 1.5, "", /expected a whole number >= 0/],
+    ["mostRecent", 1.5, "", /expected a whole number >= 0, or Infinity/],
     ["maxChars", 0, "", /expected a whole number >= 1/],
     ["maxCharsPerEntry", SECRET, "", /expected a whole number >= 1/],
     ["maxCharsPerToolResult", -1, "", /expected a whole number >= 1/],

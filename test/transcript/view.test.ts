@@ -53,14 +53,24 @@ describe("a view's fields", () => {
     expect(resolveView({ ...smallest, delegationTools: [] })).toEqual({ ...smallest, delegationTools: [] });
   });
 
+  test("as many entries as there are: Infinity, where entries are counted", () => {
+    expect(resolveView({ mostRecent: Infinity }).mostRecent).toBe(Infinity);
+  });
+
   test.each([
-    [3, 'Option "view" is a number; expected an object with fields of MonitorView'],
-    [null, 'Option "view" is null; expected an object with fields of MonitorView'],
-    [["user"], 'Option "view" is a list; expected an object with fields of MonitorView'],
+    [3, 'Option "view" is a number; expected an object such as { channels: ["user", "toolCalls"] }'],
+    [null, 'Option "view" is null; expected an object such as { channels: ["user", "toolCalls"] }'],
+    [["user"], 'Option "view" is an array; expected an object such as { channels: ["user", "toolCalls"] }'],
     [{ maxChars: "24000" }, 'Option "view.maxChars" is a string; expected a whole number >= 1'],
-    [{ maxChars: 0 }, 'Option "view.maxChars" is a number; expected a whole number >= 1'],
-    [{ maxChars: Infinity }, 'Option "view.maxChars" is a number; expected a whole number >= 1'],
-    [{ mostRecent: 1.5 }, 'Option "view.mostRecent" is a number; expected a whole number >= 0'],
+    [{ maxChars: 0 }, 'Option "view.maxChars" is a number that does not fit; expected a whole number >= 1'],
+    [
+      { maxChars: Infinity },
+      'Option "view.maxChars" is a number that does not fit; expected a whole number >= 1',
+    ],
+    [
+      { mostRecent: 1.5 },
+      'Option "view.mostRecent" is a number that does not fit; expected a whole number >= 0, or Infinity',
+    ],
     [{ maxCharsPerEntry: null }, 'Option "view.maxCharsPerEntry" is null; expected a whole number >= 1'],
     [
       { maxCharsPerToolResult: {} },
@@ -76,11 +86,11 @@ describe("a view's fields", () => {
     ],
     [
       { delegationTools: [""] },
-      'Option "view.delegationTools[0]" is a string; expected a list of tool names',
+      'Option "view.delegationTools[0]" is an empty string; expected a list of tool names',
     ],
     [
       { maxchars: 5 },
-      'Option "view.maxchars" is unknown; expected one of channels, mostRecent, maxChars, maxCharsPerEntry, maxCharsPerToolResult, delegationTools',
+      'Option "view.maxchars" is not an option; expected one of channels, mostRecent, maxChars, maxCharsPerEntry, maxCharsPerToolResult, delegationTools',
     ],
   ])("refused: %j", (view, message) => {
     expect(failure(() => resolveView(view)).message).toBe(message);
