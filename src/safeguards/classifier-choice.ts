@@ -31,6 +31,10 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
     await requireChatModel(model);
     return new ChatDecisionModel({ model });
   }
+  if (kind === "chat" && /^[^:]+:?$/.test(model))
+    throw new ConfigurationError("classifier", "has no model name; expected chat:PROVIDER:MODEL");
+  if (kind === "openai")
+    throw new ConfigurationError("classifier", "has no model name; expected openai:MODEL");
   throw new ConfigurationError("classifier", `is not known; expected ${EXPECTED}`);
 }
 

@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util";
 import { ConfigurationError } from "../errors.js";
+import { UNKNOWN_OPTION } from "../option-problem.js";
+import { readUpstreamUrl, UPSTREAM_URL } from "./upstream-url.js";
 
 /** What the gateway command is started with. */
 export interface GatewaySettings {
@@ -27,7 +29,8 @@ Answers the safeguards of Claude Code's auto mode in front of an Anthropic-compa
   --timeout-ms MS       for one judgement, default 30000               AUTO_MODE_TIMEOUT_MS
   --threshold RISK      flagged at or above it, 0 to 1, default 0.5    AUTO_MODE_THRESHOLD
   --map-model FROM=TO   ask the upstream for TO, repeatable            AUTO_MODE_MAP_MODEL (FROM=TO,FROM=TO)
-  --help
+  --help                print this
+  --version             print the version
 
 A flag goes before its environment variable. GET /health answers 200 once the gateway is ready.
 `;
@@ -35,13 +38,19 @@ A flag goes before its environment variable. GET /health answers 200 once the ga
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the command line. `"help"` if that is what was asked for.
+ * Reads the command line. `"help"` or `"version"` if that is what was asked for.
  *
  * @throws ConfigurationError that names the flag and its variable, never the value.
  */
-export function readCommandLine(args: readonly string[], env: Environment): GatewaySettings | "help" {
+export function readCommandLine(
+  args: readonly string[],
+  env: Environment,
+): GatewaySettings | "help" | "version" {
   const { values, positionals } = parse(args);
   if (values.help) return "help";
+  if (values.version) return "version";
+  if (positionals.length === 0)
+    throw new ConfigurationError("command", "is missing; the one command is gateway");
   if (positionals.length !== 1 || positionals[0] !== "gateway")
     throw new ConfigurationError("command", "is not known; the one command is gateway");
   const given = (flag: "upstream" | "classifier" | "host" | "port" | "timeout-ms" | "threshold") =>
@@ -49,8 +58,10 @@ export function readCommandLine(args: readonly string[], env: Environment): Gate
   const required = (flag: "upstream" | "classifier", expected: string) =>
     given(flag) ?? fail(flag, "is missing", expected);
   const pairs = values["map-model"] ?? (env["AUTO_MODE_MAP_MODEL"] || undefined)?.split(",") ?? [];
+  const upstream = required("upstream", "the base URL of an Anthropic-compatible service");
+  if (!readUpstreamUrl(upstream)) fail("upstream", "is not usable", UPSTREAM_URL);
   return {
-    upstream: required("upstream", "the base URL of an Anthropic-compatible service"),
+    upstream,
     classifier: required(
       "classifier",
       "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance",
@@ -73,26 +84,42 @@ export function readCommandLine(args: readonly string[], env: Environment): Gate
   };
 }
 
+const text = { type: "string" } as const;
+const FLAGS = {
+  upstream: text,
+  classifier: text,
+  host: text,
+  port: text,
+  "timeout-ms": text,
+  threshold: text,
+  "map-model": { type: "string", multiple: true },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean" },
+} as const;
+
 function parse(args: readonly string[]) {
-  const text = { type: "string" } as const;
+  const given = { args: [...args], allowPositionals: true, options: FLAGS } as const;
   try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        upstream: text,
-        classifier: text,
-        host: text,
-        port: text,
-        "timeout-ms": text,
-        threshold: text,
-        "map-model": { type: "string", multiple: true },
-        help: { type: "boolean", short: "h" },
-      },
-    });
+    return parseArgs(given);
   } catch (error) {
+    // The platform's own message repeats what was typed, a value that stands in the wrong place included.
+    const { tokens } = parseArgs({ ...given, strict: false, tokens: true });
+    for (const token of tokens) {
+      if (token.kind !== "option") continue;
+      const problem = flagProblem(token);
+      if (problem !== undefined)
+        throw new ConfigurationError(token.rawName, `${problem}; --help shows the flags`, { cause: error });
+    }
     throw new ConfigurationError("command line", "cannot be read; --help shows the flags", { cause: error });
   }
+}
+
+function flagProblem(flag: { name: string; value?: string | undefined; inlineValue?: boolean | undefined }) {
+  if (!Object.hasOwn(FLAGS, flag.name)) return UNKNOWN_OPTION;
+  if (FLAGS[flag.name as keyof typeof FLAGS].type === "boolean")
+    return flag.value === undefined ? undefined : "takes no value";
+  const isMissing = flag.value === undefined || (!flag.inlineValue && flag.value.startsWith("-"));
+  return isMissing ? "needs a value; one that begins with a dash is given as --flag=VALUE" : undefined;
 }
 
 function variableOf(flag: string): string {

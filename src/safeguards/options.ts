@@ -7,6 +7,7 @@ import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import type { SafeguardRecord } from "./record.js";
 import { functionUpstream, httpUpstream, type Upstream } from "./upstream.js";
+import { readUpstreamUrl, UPSTREAM_URL } from "./upstream-url.js";
 
 /** May this caller use the classifier, for this reply? */
 export type AllowAnswer = "allow" | "skip" | "unsupported";
@@ -76,8 +77,7 @@ const GATEWAY_VIEW: Partial<MonitorView> = {
   delegationTools: ["Task", "Agent", "task"],
 };
 
-const UPSTREAM =
-  "an http or https URL without credentials, query and fragment, or a function that takes a Request and gives a Response";
+const UPSTREAM = `${UPSTREAM_URL}, or a function that takes a Request and gives a Response`;
 const MILLISECONDS = "milliseconds, more than 0 and at most 2147483647";
 const MODELS = "an object with the names of models as keys and as values";
 const milliseconds = z.number(MILLISECONDS).gt(0, MILLISECONDS).max(2_147_483_647, MILLISECONDS).optional();
@@ -104,14 +104,6 @@ const schema = z.strictObject(
   },
   "an object with at least upstream and classifier",
 );
-
-function readUpstreamUrl(value: unknown): URL | undefined {
-  if (typeof value !== "string" && !(value instanceof URL)) return undefined;
-  if (!URL.canParse(value)) return undefined;
-  const url = new URL(value);
-  const isPlain = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
-  return isPlain && (url.protocol === "http:" || url.protocol === "https:") ? url : undefined;
-}
 
 /**
  * Checks and completes the options, once.

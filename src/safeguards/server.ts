@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { type HttpBindings, serve, type ServerType } from "@hono/node-server";
 import { Hono } from "hono";
+import { CannotListen } from "./cannot-listen.js";
 import type { SafeguardsHandler } from "./handler.js";
 
 /** Where a server listens. */
@@ -23,7 +24,7 @@ const KEEP_ALIVE_MS = 65_000;
 // How soon after its last reply a line that is kept open is closed while the server ends.
 const IDLE_CHECK_MS = 100;
 
-/** Serves a handler over HTTP, with `GET /health` beside it. Rejects if it cannot listen there. */
+/** Serves a handler over HTTP, with `GET /health` beside it. Rejects with {@link CannotListen} if it cannot listen there. */
 export async function startServer(
   handler: SafeguardsHandler,
   address: ServerAddress,
@@ -47,7 +48,7 @@ function listen(app: Hono<{ Bindings: HttpBindings }>, { host, port }: ServerAdd
   return new Promise((resolve, reject) => {
     const serverOptions = { keepAliveTimeout: KEEP_ALIVE_MS };
     const server = serve({ fetch: app.fetch, hostname: host, port, serverOptions }, () => resolve(server));
-    server.once("error", reject);
+    server.once("error", (error) => reject(new CannotListen({ host, port }, error)));
   });
 }
 

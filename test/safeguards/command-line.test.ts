@@ -39,6 +39,7 @@ describe("the command line", () => {
   test("help names every flag with its variable", () => {
     expect(readCommandLine(["--help"], {})).toBe("help");
     expect(readCommandLine(["gateway", "-h"], {})).toBe("help");
+    expect(readCommandLine(["--version"], {})).toBe("version");
     const flags = ["upstream", "classifier", "port", "host", "timeout-ms", "threshold", "map-model"];
     for (const flag of flags) {
       const variable = `AUTO_MODE_${flag.toUpperCase().replace("-", "_")}`;
@@ -47,10 +48,16 @@ describe("the command line", () => {
   });
 
   test.each([
-    ["no command", [], /command.*gateway/],
+    ["no command", [], /command.*missing.*gateway/],
     ["another command", ["serve"], /command.*gateway/],
     ["two commands", ["gateway", "sk-1"], /command.*gateway/],
-    ["no upstream", ["gateway", "--classifier", "sk-1"], /--upstream.*AUTO_MODE_UPSTREAM.*missing/],
+    ["no upstream", ["gateway", "--classifier", "sk-1"], /"--upstream.*AUTO_MODE_UPSTREAM.*missing/],
+    [
+      "an upstream that is no URL",
+      ["gateway", "--upstream", "sk-1"],
+      /--upstream.*AUTO_MODE_UPSTREAM.*fragment$/,
+    ],
+    ["an upstream with a key", ["gateway", "--upstream", "http://sk-1@h"], /--upstream.*without credentials/],
     ["no classifier", FINE.slice(0, 3), /--classifier.*AUTO_MODE_CLASSIFIER.*missing/],
     ["a port that is none", [...FINE, "--port", "sk-1"], /--port.*AUTO_MODE_PORT.*whole number/],
     ["an empty port", [...FINE, "--port", " "], /--port.*whole number/],
@@ -63,8 +70,14 @@ describe("the command line", () => {
     ["a threshold above one", [...FINE, "--threshold", "1.1"], /--threshold.*0 to 1/],
     ["a model mapped to nothing", [...FINE, "--map-model", "sk-1="], /--map-model.*FROM=TO/],
     ["a model mapped from nothing", [...FINE, "--map-model", "=sk-1"], /--map-model.*FROM=TO/],
-    ["an unknown flag", [...FINE, "--verbose"], /--help/],
-    ["a flag without its value", ["gateway", "--upstream"], /--help/],
+    ["an unknown flag", [...FINE, "--verbose"], /"--verbose" is not an option.*--help/],
+    ["a misspelt flag", [...FINE, "--tresh", "sk-1"], /"--tresh" is not an option; check its spelling/],
+    ["a misspelt flag with its value", [...FINE, "--tresh=sk-1"], /"--tresh" is not an option/],
+    ["an unknown letter", [...FINE, "-xsk-1"], /"-x" is not an option/],
+    ["a flag without its value", ["gateway", "--upstream"], /"--upstream" needs a value/],
+    ["a flag before another", ["gateway", "--upstream", "--port", "0"], /"--upstream" needs a value/],
+    ["a value that begins with a dash", [...FINE, "--host", "-sk-1"], /"--host" needs a value.*--flag=VALUE/],
+    ["a value for a flag that takes none", [...FINE, "--help=sk-1"], /"--help" takes no value/],
   ])("%s: an error that names the flag and never the value", (_, args, said) => {
     const read = () => readCommandLine(args, {});
     expect(read).toThrow(ConfigurationError);
@@ -91,9 +104,11 @@ describe("the classifier of a command line", () => {
     ["", /"classifier".*systemone/],
     ["provenance:", /"classifier".*systemone/],
     ["systemone:", /"classifier".*systemone/],
-    ["openai", /"classifier".*systemone/],
-    ["openai:", /"classifier".*systemone/],
-    ["chat:sk-1", /"classifier".*PROVIDER/],
+    ["openai", /"classifier" has no model name; expected openai:MODEL/],
+    ["openai:", /"classifier" has no model name; expected openai:MODEL/],
+    ["chat:sk-1", /"classifier" has no model name; expected chat:PROVIDER:MODEL/],
+    ["chat:sk-1:", /"classifier" has no model name; expected chat:PROVIDER:MODEL/],
+    ["chat", /"classifier".*PROVIDER/],
     ["chat::sk-1", /"classifier".*PROVIDER/],
     ["chat:anthropic:m", /key not found/],
     ["chat:no-such-provider:m", /could not be made/],

@@ -167,6 +167,12 @@ describe("a command that cannot start", () => {
     expect(out).toEqual({ stdout: "", stderr: expect.stringMatching(/--classifier.*missing/) });
   });
 
+  test("asked for its version: it prints the package's and ends", async () => {
+    const { ended, out } = run(["--version"]);
+    expect(await ended).toBe(0);
+    expect(out).toEqual({ stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/), stderr: "" });
+  });
+
   test("a port that is taken: it says so and ends with an error", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => {
@@ -177,6 +183,6 @@ describe("a command that cannot start", () => {
     const fine = ["gateway", "--upstream", "http://127.0.0.1:1", "--classifier", "provenance"];
     const { ended, out } = run([...fine, "--port", port]);
     expect(await ended).toBe(1);
-    expect(out.stderr).toContain("EADDRINUSE");
+    expect(out.stderr).toBe(`The gateway cannot listen on 127.0.0.1:${port}: EADDRINUSE\n`);
   });
 });
