@@ -47,7 +47,14 @@ export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) 
     const { step } = thread;
     const proposal = step && findProposal(state.messages, step.messageId);
     if (!step || !proposal) return undefined;
-    if (openApprovals(state, step).length > 0) return { jumpTo: "tools" as const };
+    const [next] = openApprovals(state, step);
+    if (next) {
+      // Sent by another branch of the graph, which goes on with it: once more would start it twice.
+      if (next.id === step.sent) return { jumpTo: "end" as const };
+      const { turn } = thread;
+      const operation = { op: "sent" as const, turn, messageId: step.messageId, id: next.id };
+      return { [keys.thread]: operation, jumpTo: "tools" as const };
+    }
     const { shown, changed } = waitingCalls(step, proposal);
     if (shown.length + changed.length === 0) return undefined;
 
@@ -76,7 +83,7 @@ export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) 
 
   return {
     /** Only where asking is configured: the hook costs a graph step for each model call. */
-    beforeModel: asks ? { canJumpTo: ["tools" as const], hook } : undefined,
+    beforeModel: asks ? { canJumpTo: ["tools" as const, "end" as const], hook } : undefined,
 
     answerOvertaken,
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
-import { Command, interrupt } from "@langchain/langgraph";
+import { Command, Send, interrupt } from "@langchain/langgraph";
 import { tool } from "langchain";
 import { ConfigurationError, askHuman, autoModeMiddleware, haltRun } from "langchain-auto-mode";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
@@ -299,6 +299,54 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       await decide(approve);
       expect(runs).toEqual(["silent"]);
       expect(paths(box.ran).toSorted()).toEqual(["/ok", "/r", "/x"]);
+    });
+  });
+
+  describe("beside a call that a tool sends to the tools by itself", () => {
+    const stageSending = (path: string) => {
+      const box = toolBox();
+      const sent = { id: "f", name: "delete_file", args: { path }, type: "tool_call" as const };
+      const sender = tool(
+        (_args, config) =>
+          new Command({
+            update: {
+              messages: [new ToolMessage({ content: "ok", tool_call_id: idOf(config), name: "sender" })],
+            },
+            goto: [
+              new Send("tools", {
+                messages: [new AIMessage({ id: "m", content: "", tool_calls: [sent] })],
+                lg_tool_call: sent,
+              }),
+            ],
+          }),
+        { name: "sender", description: "d", schema: z.object({}) },
+      );
+      return stageAsking({
+        version,
+        box,
+        tools: [box.deleteFile, sender],
+        turns: [[call("sender", {}, "s"), del("/x", "a")], "end"],
+      });
+    };
+
+    test.each(["/ok", "/y"])(
+      "(%s), which is a branch of the run of its own: approved, it runs once",
+      async (path) => {
+        const { start, decide, box } = stageSending(path);
+        expect(asked(await start())).toEqual(["/x"]);
+        const { questions, messages } = await decide(approve);
+        expect(questions).toEqual([]);
+        expect(paths(box.ran).filter((ran) => ran === "/x")).toHaveLength(1);
+        expect(paths(box.ran)).not.toContain("/y");
+        expect(answerCounts(messages)).toMatchObject({ s: 1, a: 1 });
+      },
+    );
+
+    test.each(["/ok", "/y"])("(%s): rejected, it does not run", async (path) => {
+      const { start, decide, box } = stageSending(path);
+      await start();
+      await decide(reject());
+      expect(paths(box.ran)).not.toContain("/x");
     });
   });
 

@@ -40,6 +40,8 @@ export interface StepState {
   readonly calls: readonly CountedCall[];
   readonly waiting: readonly WaitingCall[];
   readonly approvals: readonly Approval[];
+  /** Id of the approved call that was sent to the tools last. */
+  readonly sent?: string | undefined;
   /** Ends the run with an error at the model node. */
   readonly failure?: { readonly reason: UnavailableReason; readonly status?: number } | undefined;
   /** Written by the trusted model. */
@@ -73,6 +75,7 @@ export type Operation =
       readonly calls: readonly CountedCall[];
       readonly approvals: readonly Approval[];
     }
+  | { readonly op: "sent"; readonly turn: string; readonly messageId: string; readonly id: string }
   | { readonly op: "trusted"; readonly turn: string; readonly messageId: string };
 
 /** Where a thread begins. Frozen, since the host hands one default to every thread. */
@@ -137,9 +140,17 @@ export function reduceState(state: ThreadState, update: unknown, limits: Limits)
     case "answered":
       return withStep(
         state,
-        { ...step, calls: merge(step.calls, update.calls), waiting: [], approvals: update.approvals },
+        {
+          ...step,
+          calls: merge(step.calls, update.calls),
+          waiting: [],
+          approvals: update.approvals,
+          sent: update.approvals[0]?.id,
+        },
         limits,
       );
+    case "sent":
+      return withStep(state, { ...step, sent: update.id }, limits);
     case "trusted":
       return withStep(state, { ...step, trusted: true }, limits);
   }

@@ -241,6 +241,22 @@ describe("waiting calls", () => {
   });
 });
 
+describe("the approved call that was sent to the tools last", () => {
+  const approvals = [0, 1].map((index) => ({ id: `id-${index}`, name: "delete_file", digest: "" }));
+  const answered = { op: "answered", turn: "turn-1", messageId: "message-1", calls: [] };
+
+  test("is the first of those that a person approved, and then the one that was sent", () => {
+    const state = reduce([{ ...answered, approvals }]);
+    expect(state.step?.sent).toBe("id-0");
+    const sent = { op: "sent", turn: "turn-1", messageId: "message-1", id: "id-1" };
+    expect(reduce([sent], state).step?.sent).toBe("id-1");
+  });
+
+  test("is none where nothing was approved", () => {
+    expect(reduce([{ ...answered, approvals: [] }]).step?.sent).toBeUndefined();
+  });
+});
+
 describe("a new turn", () => {
   test("forgets the step, its waiting calls and its failure, and keeps the total", () => {
     const state = reduce([
