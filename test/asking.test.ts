@@ -6,7 +6,7 @@ import { ConfigurationError, askHuman, autoModeMiddleware, haltRun } from "langc
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { VERSIONS, answerTo, rejection, textOf } from "./kit/agent.js";
+import { VERSIONS, type Version, answerTo, rejection, textOf } from "./kit/agent.js";
 import {
   answerCounts,
   approve,
@@ -303,36 +303,10 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
   });
 
   describe("beside a call that a tool sends to the tools by itself", () => {
-    const stageSending = (path: string) => {
-      const box = toolBox();
-      const sent = { id: "f", name: "delete_file", args: { path }, type: "tool_call" as const };
-      const sender = tool(
-        (_args, config) =>
-          new Command({
-            update: {
-              messages: [new ToolMessage({ content: "ok", tool_call_id: idOf(config), name: "sender" })],
-            },
-            goto: [
-              new Send("tools", {
-                messages: [new AIMessage({ id: "m", content: "", tool_calls: [sent] })],
-                lg_tool_call: sent,
-              }),
-            ],
-          }),
-        { name: "sender", description: "d", schema: z.object({}) },
-      );
-      return stageAsking({
-        version,
-        box,
-        tools: [box.deleteFile, sender],
-        turns: [[call("sender", {}, "s"), del("/x", "a")], "end"],
-      });
-    };
-
     test.each(["/ok", "/y"])(
       "(%s), which is a branch of the run of its own: approved, it runs once",
       async (path) => {
-        const { start, decide, box } = stageSending(path);
+        const { start, decide, box } = stageSending(version, path);
         expect(asked(await start())).toEqual(["/x"]);
         const { questions, messages } = await decide(approve);
         expect(questions).toEqual([]);
@@ -343,7 +317,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
     );
 
     test.each(["/ok", "/y"])("(%s): rejected, it does not run", async (path) => {
-      const { start, decide, box } = stageSending(path);
+      const { start, decide, box } = stageSending(version, path);
       await start();
       await decide(reject());
       expect(paths(box.ran)).not.toContain("/x");
@@ -960,4 +934,31 @@ function ending(result: (id: string) => unknown) {
 
 function guardWith(options: object) {
   return autoModeMiddleware({ tools: ["delete_file"], classifier: fakeDecisionModel(), ...options });
+}
+
+/** An agent with a tool that sends a deletion to the tools by itself. */
+function stageSending(version: Version, path: string) {
+  const box = toolBox();
+  const sent = { id: "f", name: "delete_file", args: { path }, type: "tool_call" as const };
+  const sender = tool(
+    (_args, config) =>
+      new Command({
+        update: {
+          messages: [new ToolMessage({ content: "ok", tool_call_id: idOf(config), name: "sender" })],
+        },
+        goto: [
+          new Send("tools", {
+            messages: [new AIMessage({ id: "m", content: "", tool_calls: [sent] })],
+            lg_tool_call: sent,
+          }),
+        ],
+      }),
+    { name: "sender", description: "d", schema: z.object({}) },
+  );
+  return stageAsking({
+    version,
+    box,
+    tools: [box.deleteFile, sender],
+    turns: [[call("sender", {}, "s"), del("/x", "a")], "end"],
+  });
 }
