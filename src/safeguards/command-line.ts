@@ -84,14 +84,14 @@ export function readCommandLine(
   };
 }
 
-const text = { type: "string" } as const;
+const withValue = { type: "string" } as const;
 const FLAGS = {
-  upstream: text,
-  classifier: text,
-  host: text,
-  port: text,
-  "timeout-ms": text,
-  threshold: text,
+  upstream: withValue,
+  classifier: withValue,
+  host: withValue,
+  port: withValue,
+  "timeout-ms": withValue,
+  threshold: withValue,
   "map-model": { type: "string", multiple: true },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean" },
