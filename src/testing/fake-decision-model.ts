@@ -8,33 +8,20 @@ import {
 } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { JsonObject } from "../arguments.js";
 import { ClassificationError, type UnavailableReason } from "../errors.js";
-import type { Entry } from "../transcript/channels.js";
+import type { RiskKind } from "../question.js";
+import { delay } from "./delay.js";
+import { type JudgedCall, type RecordedRequest, readRequest } from "./recorded-request.js";
+import {
+  checkModelOptions,
+  checkRespond,
+  checkRisk,
+  checkRiskOrRespond,
+  checkToolName,
+  failureOf,
+} from "./script-checks.js";
 
-/** A proposed call as the classifier was shown it. */
-export interface JudgedCall {
-  /** Its key in the request: `call_1`, `call_2`, … */
-  key: string;
-  name: string;
-  args: JsonObject;
-  description?: string;
-}
-
-/** One recorded request. */
-export interface RecordedRequest {
-  /** The calls it was about, in order. */
-  calls: JudgedCall[];
-  /** What of the conversation it showed. */
-  transcript: Entry[];
-  environment?: unknown;
-  /** The whole request, as JSON. */
-  state: JsonObject;
-  questions: Record<string, Question>;
-  signal: AbortSignal | undefined;
-}
-
-type Risk = number | { risk: number; explanation?: string; kind?: string } | undefined;
+type Risk = number | { risk: number; explanation?: string; kind?: RiskKind } | undefined;
 type Respond = (call: JudgedCall, request: RecordedRequest) => Risk | Promise<Risk>;
 type Step = { respond: Respond } | { fail: unknown };
 
@@ -46,44 +33,6 @@ export interface FakeDecisionModelOptions {
   delayMs?: number;
   /** Tokens that each answer reports. */
   usage?: UsageMetadata;
-}
-
-function readRequest(
-  state: State,
-  questions: Record<string, Question>,
-  signal?: AbortSignal,
-): RecordedRequest {
-  // As JSON, so that nobody can change afterwards what was recorded.
-  const copy = JSON.parse(JSON.stringify({ state, questions })) as {
-    state: JsonObject;
-    questions: Record<string, Question>;
-  };
-  const toolCalls = (copy.state.tool_calls ?? {}) as Record<string, Omit<JudgedCall, "key">>;
-  return {
-    calls: Object.entries(toolCalls).map(([key, call]) => ({ key, ...call })),
-    transcript: (copy.state.transcript ?? []) as unknown as Entry[],
-    ...("environment" in copy.state ? { environment: copy.state.environment } : {}),
-    state: copy.state,
-    questions: copy.questions,
-    signal,
-  };
-}
-
-/** Waits, but no longer than the caller does. */
-async function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(done, ms);
-    function done(): void {
-      signal?.removeEventListener("abort", aborted);
-      resolve();
-    }
-    function aborted(): void {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    }
-    signal?.addEventListener("abort", aborted, { once: true });
-  });
 }
 
 /**
@@ -109,6 +58,7 @@ export class FakeDecisionModel extends BaseDecisionModel {
   }
 
   constructor(options: FakeDecisionModelOptions = {}) {
+    checkModelOptions(options);
     super({ model: options.model ?? "fake" });
     this.#options = { ...options };
   }
@@ -125,36 +75,41 @@ export class FakeDecisionModel extends BaseDecisionModel {
 
   /** The next request is answered with this risk (0..1) for each of its calls. */
   respond(risk: number): this {
+    checkRisk(risk, "respond");
     return this.respondWith(() => risk);
   }
 
   /** The next request is answered by a function of each call: a risk, a risk with words, or nothing for no answer. */
   respondWith(respond: Respond): this {
+    checkRespond(respond, "respondWith");
     this.#script.push({ respond });
     return this;
   }
 
   /** The next request fails with this reason, or with this error. */
   fail(reason: UnavailableReason | Error): this {
-    this.#script.push({ fail: typeof reason === "string" ? new ClassificationError(reason) : reason });
+    this.#script.push({ fail: failureOf(reason, "fail") });
     return this;
   }
 
   /** Calls of this tool get this risk in every request, whatever the script says. */
   forTool(name: string, risk: number | Respond): this {
+    checkToolName(name, "forTool.name");
+    checkRiskOrRespond(risk, "forTool.risk");
     this.#byTool.set(name, typeof risk === "number" ? () => risk : risk);
     return this;
   }
 
   /** What requests get once the script is used up. Without it they fail, so that a test sees an unplanned request. */
   always(risk: number | Respond): this {
+    checkRiskOrRespond(risk, "always");
     this.#always = { respond: typeof risk === "number" ? () => risk : risk };
     return this;
   }
 
   /** Every request fails once the script is used up. */
   alwaysFail(reason: UnavailableReason | Error): this {
-    this.#always = { fail: typeof reason === "string" ? new ClassificationError(reason) : reason };
+    this.#always = { fail: failureOf(reason, "alwaysFail") };
     return this;
   }
 
@@ -205,8 +160,11 @@ function choose(labels: readonly string[], wanted: string | undefined): Answer {
 
 /**
  * Makes a scripted decision model, in the manner of `fakeModel` of `@langchain/core/testing`: each
- * `respond…` and `fail` scripts one request, in order.
+ * `respond…` and `fail` scripts one request, in order. A request that nothing is scripted for fails with
+ * "no answer is scripted": {@link judgeCall} gives that as its `error`, in an agent it is the `cause` of the
+ * `ClassificationError`.
  *
+ * @throws ConfigurationError for a wrong option; each method throws it for a wrong risk or reason.
  * @example
  * ```ts
  * const classifier = fakeDecisionModel().respond(0.1).respond(0.9).fail("timeout");

@@ -2,7 +2,6 @@ export {
   FakeDecisionModel,
   type FakeDecisionModelOptions,
   fakeDecisionModel,
-  type JudgedCall,
-  type RecordedRequest,
 } from "./fake-decision-model.js";
+export type { JudgedCall, RecordedRequest } from "./recorded-request.js";
 export { judgeCall, type JudgeCallInput, type JudgeCallOptions, type JudgeCallResult } from "./judge-call.js";

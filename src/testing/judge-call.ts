@@ -1,8 +1,8 @@
 import type { ClassifierRequest } from "@langchain/core/decisions";
 import type { BaseMessage, BaseMessageLike } from "@langchain/core/messages";
-import { coerceMessageLikeToMessage } from "@langchain/core/messages";
 import type { ClientTool } from "@langchain/core/tools";
 import type { DecisionRecord } from "../decision-record.js";
+import { ConfigurationError } from "../errors.js";
 import { type StepContext, decideStep } from "../guard.js";
 import { INITIAL } from "../limits/state.js";
 import type { AutoModeOptions } from "../options.js";
@@ -11,6 +11,7 @@ import { feedbackFor, recordFor } from "../report.js";
 import { type Proposed, toStepCall } from "../step-calls.js";
 import { NO_INPUT, noteInput, reduceRunInput } from "../run-input.js";
 import { stepContext } from "../step-context.js";
+import { checkInput, readMessages } from "./judge-input.js";
 
 /** What {@link judgeCall} judges. */
 export interface JudgeCallInput {
@@ -30,6 +31,11 @@ export interface JudgeCallResult {
   feedback: string | undefined;
   /** State and questions that the classifier got, as a JSON copy. Undefined if it was not asked. */
   request: ClassifierRequest | undefined;
+  /**
+   * The error that the classifier failed with, as it threw it; also what a precheck or an environment
+   * function threw. Undefined if none did. The decision holds only its reason.
+   */
+  error: unknown;
 }
 
 /** Options as for the middleware, without the tools. */
@@ -40,7 +46,7 @@ export type JudgeCallOptions = Omit<AutoModeOptions, "tools"> & Pick<Partial<Aut
  * middleware. For unit tests of a policy. `onDecision` is not called.
  *
  * @param options as for `autoModeMiddleware`; without `tools` the tool of the call is the guarded one
- * @throws ConfigurationError for a wrong option
+ * @throws ConfigurationError for a wrong option, message or call, and for a call whose tool `tools` does not list
  * @example
  * ```ts
  * const { decision, feedback } = await judgeCall(
@@ -52,7 +58,14 @@ export type JudgeCallOptions = Omit<AutoModeOptions, "tools"> & Pick<Partial<Aut
  */
 export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput): Promise<JudgeCallResult> {
   let request: ClassifierRequest | undefined;
+  checkInput(input);
   const policy = resolvePolicy({ ...options, tools: options.tools ?? [input.call.name] });
+  // In an agent such a call runs unjudged: a verdict on it would tell nothing.
+  if (!policy.rules.has(input.call.name))
+    throw new ConfigurationError(
+      "tools",
+      "does not list the call's tool, which an agent would run unjudged; expected its exact name",
+    );
   const { classifier } = policy;
   const recording: Policy = {
     ...policy,
@@ -64,7 +77,7 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
       },
     },
   };
-  const messages = input.messages.map((message) => coerceMessageLikeToMessage(message));
+  const messages = readMessages(input.messages);
   const proposed = {
     tool: input.tool,
     toolCall: { type: "tool_call", id: "call_0", ...input.call },
@@ -82,6 +95,7 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
     decision: recordFor(policy, decided),
     feedback: runs ? undefined : feedbackFor(policy, decided, policy.onUnavailable === "throw"),
     request,
+    error: decided.judgement?.error,
   };
 }
 

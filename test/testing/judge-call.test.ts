@@ -1,7 +1,7 @@
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "langchain";
 import { ConfigurationError } from "langchain-auto-mode";
-import { fakeDecisionModel, judgeCall } from "langchain-auto-mode/testing";
+import { fakeDecisionModel, judgeCall, type JudgeCallInput } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -98,6 +98,58 @@ describe("judging one call without an agent", () => {
     expect(decision.outcome).toBe("malformed");
     expect(feedback).toContain("JSON object");
     expect(classifier.callCount).toBe(0);
+  });
+
+  test("the classifier's own error is at hand, and there is none where it answers", async () => {
+    const down = new Error("down");
+    const classifier = fakeDecisionModel().fail(down).respond(0);
+    expect((await judgeCall({ classifier }, { messages, call })).error).toBe(down);
+    expect((await judgeCall({ classifier }, { messages, call })).error).toBeUndefined();
+  });
+
+  test("a request beyond the script: the error says that no answer is scripted", async () => {
+    const { decision, error } = await judgeCall({ classifier: fakeDecisionModel() }, { messages, call });
+    expect(decision).toMatchObject({ outcome: "unavailable", unavailableReason: "error" });
+    expect((error as Error).message).toContain("no answer is scripted");
+  });
+
+  test("a call as a model proposes it is a call", async () => {
+    const classifier = fakeDecisionModel().respond(0);
+    const proposed = { ...call, id: "call_7", type: "tool_call" as const };
+    const { decision } = await judgeCall({ classifier }, { messages, call: proposed });
+    expect(decision.toolCallId).toBe("call_7");
+  });
+
+  test.each<[string, string, unknown]>([
+    ["no input", "options", undefined],
+    ["no call", "call", { messages }],
+    ["a call that is a name", "call", { messages, call: "SECRET" }],
+    ["a call without a name", "call.name", { messages, call: { args: {} } }],
+    ["a call with an empty name", "call.name", { messages, call: { name: "", args: {} } }],
+    ["no messages", "messages", { call }],
+    ["one message instead of a list", "messages", { messages: messages[0], call }],
+    ["a message that is none", "messages[1]", { messages: [...messages, { SECRET: 1 }], call }],
+    ["a tool that is a name", "tool", { messages, call, tool: "SECRET" }],
+    ["a misspelt field", "tols", { messages, call, tols: ["SECRET"] }],
+  ])("%s: an error that names the option and not the value", async (_, option, input) => {
+    const error: unknown = await judgeCall(
+      { classifier: fakeDecisionModel() },
+      input as JudgeCallInput,
+    ).catch((caught: unknown) => caught);
+    expect(ConfigurationError.find(error)?.option).toBe(option);
+    expect((error as Error).message).not.toContain("SECRET");
+  });
+
+  test("a call of a tool that is not among those given is an error: an agent would not ask about it", async () => {
+    const classifier = fakeDecisionModel().always(0.9);
+    const unlisted = judgeCall({ classifier, tools: ["delete_files"] }, { messages, call });
+    await expect(unlisted).rejects.toThrow(ConfigurationError);
+    await expect(unlisted).rejects.toThrow(/"tools" does not list the call's tool/);
+    const listed = await judgeCall(
+      { classifier, tools: ["other", { tool: deleteFile }] },
+      { messages, call },
+    );
+    expect(listed.decision.outcome).toBe("blocked");
   });
 
   test("plain role objects are messages too, and a wrong option is named", async () => {
