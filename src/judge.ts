@@ -6,13 +6,24 @@ import { callKey, kindKey } from "./question.js";
 import type { MonitorView } from "./transcript/view.js";
 import { type Answered, readAnswer } from "./verdict.js";
 
-/** What judges: a decision model, or any Runnable with its request and response. */
+/**
+ * What judges: a decision model, or any Runnable with its request and response. A class that names a view
+ * gives it its type: without one the compiler takes its channels for any texts.
+ *
+ * @example
+ * ```ts
+ * class OwnModel extends BaseDecisionModel {
+ *   readonly view: Partial<MonitorView> = { channels: ["user", "toolCalls", "toolResults"] };
+ *   // _classify, ...
+ * }
+ * ```
+ */
 export interface Classifier {
   invoke(request: ClassifierRequest, config?: Partial<RunnableConfig>): Promise<ClassifierResponse>;
   /** The model's name, for records. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** The view that this classifier needs. The user's own view goes first. */
-  readonly view?: Partial<MonitorView>;
+  readonly view?: Partial<MonitorView> | undefined;
 }
 
 /** How one request is made. */

@@ -46,8 +46,14 @@ export type Precheck = (
   context: PrecheckContext,
 ) => PrecheckAnswer | Promise<PrecheckAnswer>;
 
+/** An object that is no function, whether its type is an interface or not. That it is JSON is checked as it is read. */
+type Facts = object & { bind?: never };
+
 /** Facts and rules of the operator: JSON, or a function that gives it for each request. */
-export type Environment = JsonValue | ((runtime: Runtime) => JsonValue | Promise<JsonValue>);
+export type Environment =
+  | JsonValue
+  | Facts
+  | ((runtime: Runtime) => JsonValue | Facts | Promise<JsonValue | Facts>);
 
 /** Options of {@link autoModeMiddleware}. */
 export interface AutoModeOptions {

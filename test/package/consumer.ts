@@ -3,6 +3,7 @@ import type { BaseDecisionModel } from "@langchain/core/decisions";
 import { createAgent, tool } from "langchain";
 import { type AutoModeOptions, autoModeMiddleware, ConfigurationError, haltRun } from "langchain-auto-mode";
 import {
+  CascadeDecisionModel,
   ChatDecisionModel,
   OpenAIDecisionModel,
   ProvenanceDecisionModel,
@@ -33,6 +34,14 @@ export const agent = createAgent({
 
 // @ts-expect-error: a classifier is required
 autoModeMiddleware({ tools: [deleteFile] });
+
+// A view that may be undefined, and facts whose type is an interface.
+interface Rules {
+  cwd: string;
+}
+const rules: Rules = { cwd: "/srv" };
+const cascade = new CascadeDecisionModel({ first: classifier, second: classifier });
+autoModeMiddleware({ tools: [deleteFile], classifier: cascade, environment: rules });
 
 export const isOurs: boolean = ConfigurationError.isInstance(new Error("not ours"));
 

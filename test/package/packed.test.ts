@@ -119,6 +119,7 @@ describe.each([
       target: "ES2023",
       lib: ["ES2023", "DOM"],
       strict: true,
+      exactOptionalPropertyTypes: true,
       noEmit: true,
       types: [],
     };
