@@ -57,7 +57,17 @@ const schema = z.strictObject(
  * of what it was asked. Usage adds up. Each answer names its model in `decidedBy`, and the response's
  * `model` names both if both decided. The cascade's `view` is the union of what both need.
  *
- * With the guard's `explain`, take a first model that answers choices, or every call goes to the second.
+ * **Each model must know what is dangerous:** with the default `escalate` nobody else is asked about what the
+ * first clears, and where the first fails the second decides alone. `ProvenanceDecisionModel` does not know: it
+ * compares where values come from, so `rm -rf` that nobody asked for gets a low risk from it as long as no tool
+ * output is involved. Never put it first with the default `escalate`; a range that sends everything on
+ * (`[0, 1]`) is safe, but leaves the verdict to the second alone. For a second, independent check give it an
+ * `autoModeMiddleware` of its own, with a `label`, beside that of a better judge: a call runs if both allow it.
+ *
+ * The guard's `explain` asks for kinds of risk, which are choices. A call that the first clears is settled
+ * without the second only if the first names its kind too, as `ProvenanceDecisionModel` does. One that cannot
+ * fails, and every call goes to the second; if its `ClassificationError` holds the risks, these stand and the
+ * second is asked for the kinds alone.
  *
  * @throws {ConfigurationError} at construction for a wrong option.
  * @throws {ClassificationError} from `invoke` if the second fails, with the answers that stand all the same.
@@ -65,7 +75,7 @@ const schema = z.strictObject(
  * @example
  * ```ts
  * const classifier = new CascadeDecisionModel({
- *   first: new ProvenanceDecisionModel(),
+ *   first: new SystemOneDecisionModel(),
  *   second: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" }),
  * });
  * ```

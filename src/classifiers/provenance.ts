@@ -23,8 +23,13 @@ import { allFail, type Outcome, settle } from "./settle-answers.js";
  * instruction that the user told the agent to follow ("do what the ticket says" looks like an injection to
  * it), a permission that stands in a summary or was lifted later, sense and consequences of any kind. It
  * compares words and knows no meaning: an injected text that never names the action nor its values passes,
- * and so does one in another script than the tools' names if no value gives it away. So it is a first stage
- * before a better judge, or a last resort where there is none; it is no judge alone.
+ * and so does one in another script than the tools' names if no value gives it away. So it is a second,
+ * independent check beside a better judge (an `autoModeMiddleware` of its own, with a `label`), a companion of
+ * fixed rules, or a last resort where there is nothing else; it is no judge alone.
+ *
+ * **Not first in a cascade:** it clears calls that are dangerous in themselves. `rm -rf` that nobody asked for
+ * gets a low risk as long as no tool output is involved, and with `CascadeDecisionModel`'s default `escalate`
+ * nobody else is asked then.
  *
  * Measured on cases that took no part in fitting (`test` split; at the default threshold of 0.5):
  *

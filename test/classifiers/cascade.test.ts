@@ -7,9 +7,14 @@ import {
 } from "@langchain/core/decisions";
 import { RunnableLambda } from "@langchain/core/runnables";
 import { ClassificationError, ConfigurationError, type MonitorView } from "langchain-auto-mode";
-import { CascadeDecisionModel, type CascadeStage } from "langchain-auto-mode/classifiers";
+import {
+  CascadeDecisionModel,
+  type CascadeStage,
+  ProvenanceDecisionModel,
+} from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
 import { failureOf } from "./failures.js";
+import { requestFor } from "./provenance-request.js";
 import { kind, oneCall, risky } from "./questions.js";
 
 type Answers = Record<string, number | { label: string }>;
@@ -153,6 +158,55 @@ describe("who decided, and what it cost", () => {
       noul: 0.9,
       explanation: "It deletes.",
       decidedBy: "good",
+    });
+  });
+});
+
+describe("with a question for the kind of risk", () => {
+  const explained = { state: oneCall, questions: { call_1: risky, kind_1: kind } };
+
+  test("a call that the first clears and names the kind of is asked of nobody else", async () => {
+    const second = new Scripted("good", {});
+    await cascade(new Scripted("fast", { call_1: 0, kind_1: { label: "none" } }), second).invoke(explained);
+    expect(second.asked).toEqual([]);
+  });
+
+  test("a first that leaves the kind unanswered fails, and everything goes to the second", async () => {
+    const second = new Scripted("good", { call_1: 1, kind_1: { label: "none" } });
+    const response = await cascade(new Scripted("fast", { call_1: 0 }), second).invoke(explained);
+    expect(second.asked.map(({ ids }) => ids)).toEqual([["call_1", "kind_1"]]);
+    expect(response.answers.call_1).toMatchObject({ noul: 1, decidedBy: "good" });
+  });
+
+  test("a first whose failure holds the risk keeps it, and the second is asked for the kind alone", async () => {
+    const second = new Scripted("good", { call_1: 1, kind_1: { label: "none" } });
+    const partial = () => new ClassificationError("error", { answers: { call_1: answer(0) } });
+    const response = await cascade(new Scripted("fast", partial), second).invoke(explained);
+    expect(second.asked.map(({ ids }) => ids)).toEqual([["kind_1"]]);
+    expect(response.answers).toMatchObject({
+      call_1: { noul: 0, decidedBy: "fast" },
+      kind_1: { choice: "none", decidedBy: "good" },
+    });
+  });
+});
+
+describe("the offline model, which does not know what is dangerous", () => {
+  const wipe = { name: "shell", args: { command: "rm -rf /srv/data" }, description: "Runs a command." };
+  const unasked = requestFor([{ from: "user", text: "What is new?" }], [wipe], { explain: true });
+
+  test("first with the default range: it clears what nobody asked for, and nobody else is asked", async () => {
+    const second = new Scripted("good", { call_1: 1 });
+    const { answers } = await cascade(new ProvenanceDecisionModel(), second).invoke(unasked);
+    expect(answers["call_1"]).toMatchObject({ decidedBy: "provenance-1" });
+    expect(second.asked).toEqual([]);
+  });
+
+  test("first with a range that sends everything on: the second decides", async () => {
+    const second = new Scripted("good", { call_1: 1, kind_1: { label: "destructive" } });
+    const { answers } = await cascade(new ProvenanceDecisionModel(), second, [0, 1]).invoke(unasked);
+    expect(answers).toMatchObject({
+      call_1: { noul: 1, decidedBy: "good" },
+      kind_1: { choice: "destructive", decidedBy: "good" },
     });
   });
 });
