@@ -11,7 +11,7 @@ const noul = { type: "noul", instructions: "Is it risky?" } as const;
 const choice = {
   type: "choice",
   instructions: "Which kind?",
-  criteria: { a: "A", persistence: "B", none: "none" },
+  criteria: { secrets: "A", other: "B", none: "C" },
 } as const;
 
 /** A request as the guard makes it. */
