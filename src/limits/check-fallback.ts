@@ -23,7 +23,7 @@ export function checkFallback(value: unknown): Fallback {
     case "defer":
       return deferToTrustedModel(options as DeferToTrustedModelOptions);
     case "throw":
-      return throwOnLimit(options as Readonly<Record<string, never>>);
+      return throwOnLimit(options);
     default:
       throw new ConfigurationError("whenLimitReached", mismatch(value, `what is made by ${EXPECTED}`));
   }

@@ -180,8 +180,8 @@ describe("with a question for the kind of risk", () => {
 
   test("a first whose failure holds the risk keeps it, and the second is asked for the kind alone", async () => {
     const second = new Scripted("good", { call_1: 1, kind_1: { label: "none" } });
-    const partial = () => new ClassificationError("error", { answers: { call_1: answer(0) } });
-    const response = await cascade(new Scripted("fast", partial), second).invoke(explained);
+    const partial = new ClassificationError("error", { answers: { call_1: answer(0) } });
+    const response = await cascade(new Scripted("fast", () => partial), second).invoke(explained);
     expect(second.asked.map(({ ids }) => ids)).toEqual([["kind_1"]]);
     expect(response.answers).toMatchObject({
       call_1: { noul: 0, decidedBy: "fast" },
