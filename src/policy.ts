@@ -1,3 +1,4 @@
+import { takeSnapshot } from "./arguments.js";
 import { ConfigurationError } from "./errors.js";
 import { DEFAULT_FEEDBACK, type Feedback, parseFeedback } from "./feedback.js";
 import type { Classifier } from "./judge.js";
@@ -35,6 +36,11 @@ export interface Policy {
   readonly label: string;
 }
 
+/** A frozen copy of JSON: neither who gave it nor the classifier that reads it can change it later. */
+function settled<T>(value: T): T {
+  return takeSnapshot({ value })?.value.value as T;
+}
+
 function resolveTools(
   tools: readonly unknown[],
   general: ToolRule,
@@ -57,7 +63,7 @@ function resolveTools(
       );
     if (isTuned) tuned.add(name);
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-    rules.set(name, { ...general, ...structuredClone(given) });
+    rules.set(name, { ...general, ...settled(given) });
   }
   return { rules, toolObjects };
 }
@@ -67,8 +73,8 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
   const given = checkOptions(options);
   const general: ToolRule = {
     // The built-in criteria keep their identity, by which feedback knows that they are not the user's.
-    criteria: given.criteria === undefined ? DEFAULT_CRITERIA : structuredClone(given.criteria),
-    instructions: structuredClone(given.instructions ?? DEFAULT_INSTRUCTIONS),
+    criteria: given.criteria === undefined ? DEFAULT_CRITERIA : settled(given.criteria),
+    instructions: settled(given.instructions ?? DEFAULT_INSTRUCTIONS),
     threshold: given.threshold ?? 0.5,
   };
   const limits = Object.fromEntries(
@@ -79,8 +85,7 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     general,
     classifier: given.classifier,
     view: resolveView(given.view, given.classifier.view),
-    environment:
-      typeof given.environment === "function" ? given.environment : structuredClone(given.environment),
+    environment: typeof given.environment === "function" ? given.environment : settled(given.environment),
     precheck: given.precheck as AutoModeOptions["precheck"],
     feedback: parseFeedback(given.feedback ?? DEFAULT_FEEDBACK),
     limits: Object.freeze({ ...DEFAULT_LIMITS, ...limits }),

@@ -1,3 +1,4 @@
+import type { ClassifierRequest } from "@langchain/core/decisions";
 import { DynamicTool } from "@langchain/core/tools";
 import { type ToolCallRequest, tool } from "langchain";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
@@ -527,6 +528,40 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       },
     });
     expect(box.ran).toEqual([{ name: "delete_file", args: { path: "/tmp" } }]);
+  });
+
+  test("a classifier cannot change the rules by which later calls are judged", async () => {
+    const questions: unknown[] = [];
+    const classifier = {
+      invoke: async (request: ClassifierRequest) => {
+        questions.push(structuredClone(request.questions));
+        const asked = request.questions.call_1 as {
+          criteria: { true: string };
+          instructions: { ask: string[] };
+        };
+        for (const change of [
+          () => (asked.criteria.true = "changed"),
+          () => asked.instructions.ask.push("changed"),
+        ])
+          try {
+            change();
+          } catch {
+            // What is frozen stays as it is.
+          }
+        return { model: "m", answers: { call_1: { type: "noul", noul: 0.9 } } } as never;
+      },
+    };
+    for (const options of [{}, { criteria: { true: "own" }, instructions: { ask: ["Is it?"] } }]) {
+      questions.length = 0;
+      const { messages } = await play({
+        version,
+        turns: [del("/a", "a"), del("/b", "b"), "end"],
+        classifier,
+        options,
+      });
+      expect(questions[1]).toEqual(questions[0]);
+      expect(answerTo(messages, "b").text).not.toContain("changed");
+    }
   });
 
   test("what an inner middleware does to the arguments reaches neither history nor records", async () => {
