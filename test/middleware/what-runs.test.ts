@@ -535,7 +535,7 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
     const classifier = {
       invoke: async (request: ClassifierRequest) => {
         questions.push(structuredClone(request.questions));
-        const asked = request.questions.call_1 as {
+        const asked = request.questions.call_1 as unknown as {
           criteria: { true: string };
           instructions: { ask: string[] };
         };
