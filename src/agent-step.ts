@@ -5,6 +5,7 @@ import { type CountedCall, INITIAL, type StepState, type ThreadState } from "./l
 import type { Policy } from "./policy.js";
 import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./step-calls.js";
 import { type StateKeys, stepContext } from "./step-context.js";
+import type { SeenHistories } from "./transcript/seen-history.js";
 
 export type { StateKeys } from "./step-context.js";
 
@@ -18,6 +19,14 @@ export function threadOf(state: object, keys: StateKeys): ThreadState {
 
 type Plan = ReadonlyMap<number, DecidedCall>;
 
+/** What all steps of one middleware share. */
+interface StepsOf {
+  readonly policy: Policy;
+  readonly keys: StateKeys;
+  readonly toolsOf: ToolsOf;
+  readonly histories: SeenHistories;
+}
+
 /** One AIMessage and its calls. All of its calls share the one request. */
 export class AgentStep {
   /** The message that proposed the step's calls. */
@@ -28,6 +37,7 @@ export class AgentStep {
   readonly recorded = new Set<string>();
   readonly #policy: Policy;
   readonly #keys: StateKeys;
+  readonly #histories: SeenHistories;
   readonly #first: Request;
   readonly #position: number;
   /** The tools that the model was given. */
@@ -40,9 +50,10 @@ export class AgentStep {
   #strayCount = 0;
   #plan: Promise<Plan> | undefined;
 
-  constructor(policy: Policy, keys: StateKeys, first: Request, toolsOf: ToolsOf) {
+  constructor({ policy, keys, toolsOf, histories }: StepsOf, first: Request) {
     this.#policy = policy;
     this.#keys = keys;
+    this.#histories = histories;
     this.#first = first;
     const last = lastAiMessage(first.state.messages);
     this.message = last?.message;
@@ -170,7 +181,8 @@ export class AgentStep {
       const proposed = entered ?? { toolCall, tool: undefined };
       if (!this.isApproved(toolCall.id) && !ruleFor(this.#policy, proposed)) return [];
       const facts = { index, message: this.message, tools: this.tools };
-      return [toStepCall(this.#policy, proposed, { ...facts, canWait: isAsProposed(proposed, toolCall) })];
+      const canWait = mayAsk(this.#policy) && isAsProposed(proposed, toolCall);
+      return [toStepCall(this.#policy, proposed, { ...facts, canWait })];
     });
   }
 
@@ -180,33 +192,13 @@ export class AgentStep {
       standing: this.thread.standing,
       approvals: this.#earlier?.approvals ?? [],
       trusted: this.trusted,
+      histories: this.#histories,
       toolOf: ({ index }) => (this.#entered.get(index) ?? request).tool,
     });
   }
 }
 
-/** Holds the steps of one middleware, each as long as its AIMessage lives. */
-export function createSteps(
-  policy: Policy,
-  keys: StateKeys,
-  toolsOf: ToolsOf,
-): (request: Request) => AgentStep {
-  const steps = new WeakMap<object, AgentStep>();
-  return (request) => {
-    // Siblings share their AIMessage object; runs and threads never do.
-    const key = lastAiMessage(request.state.messages)?.message ?? request.toolCall;
-    const known = steps.get(key);
-    const thread = threadOf(request.state, keys);
-    // A model may hand out one object twice, also to two threads. And approvals arrive between two passes
-    // over one message: what was decided before them is stale.
-    if (known?.thread.turn === thread.turn && approvalsOf(known.thread) === approvalsOf(thread)) return known;
-    const step = new AgentStep(policy, keys, request, toolsOf);
-    steps.set(key, step);
-    return step;
-  };
-}
-
-/** Tells whether a person has decided since. */
-function approvalsOf({ step }: ThreadState): string {
-  return step?.approvals.length ? JSON.stringify([step.messageId, step.approvals]) : "";
+/** Whether calls may have to wait for a person. Only then it matters what that person would be shown. */
+function mayAsk({ fallback, onUnavailable }: Policy): boolean {
+  return fallback.kind === "ask" || onUnavailable === "ask";
 }

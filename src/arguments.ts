@@ -25,6 +25,13 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+  // Plain assignment to __proto__ would change the prototype and hide the key from the judge.
+  if (key === "__proto__")
+    Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  else object[key] = value;
+}
+
 function copy(value: unknown, path: Set<object>): JsonValue {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value)) return value;
@@ -40,13 +47,7 @@ function copy(value: unknown, path: Set<object>): JsonValue {
       const item = (value as Record<string, unknown>)[key];
       // JSON leaves such a key out, and so does every schema: the tool cannot tell the difference.
       if (item === undefined) continue;
-      // Plain assignment to __proto__ would change the prototype and hide the key from the judge.
-      Object.defineProperty(object, key, {
-        value: copy(item, path),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      });
+      setOwn(object, key, copy(item, path));
     }
     result = object;
   }
@@ -87,15 +88,29 @@ export function takeSnapshot(args: unknown): ArgumentsSnapshot | undefined {
   }
 }
 
+/** Copies what {@link copy} made, and so needs no more checks. */
+function copyJson(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => copyJson(item));
+  const object: JsonObject = {};
+  for (const key of Object.keys(value)) setOwn(object, key, copyJson(value[key] as JsonValue));
+  return object;
+}
+
 /** A fresh copy for whoever may change it: a tool, a classifier, a rule. */
 export function thaw(snapshot: ArgumentsSnapshot): JsonObject {
-  return structuredClone(snapshot.value);
+  return copyJson(snapshot.value) as JsonObject;
 }
+
+// A trace, a record and the state all name one call.
+const digests = new WeakMap<ArgumentsSnapshot, string>();
 
 /**
  * Lower-case hex SHA-256 of the canonical JSON. Not by `sha256` of `@langchain/core/utils/hash`: what that
  * gives is another hash, which no other program would come to.
  */
 export function digest(snapshot: ArgumentsSnapshot): string {
-  return bytesToHex(sha256(utf8ToBytes(snapshot.json)));
+  const known = digests.get(snapshot) ?? bytesToHex(sha256(utf8ToBytes(snapshot.json)));
+  digests.set(snapshot, known);
+  return known;
 }

@@ -39,6 +39,7 @@ export interface CallHost extends ReportHost {
 export class CallRunner {
   readonly #host: CallHost;
   readonly #request: Request;
+  #ownStep: AgentStep | undefined;
   #openReport: CallReport | undefined;
   #planned: DecidedCall | undefined;
   /** The answer in place of a start that was refused, until a later start is allowed. */
@@ -87,7 +88,8 @@ export class CallRunner {
   }
 
   get #step(): AgentStep {
-    return this.#host.stepOf(this.#request);
+    this.#ownStep ??= this.#host.stepOf(this.#request);
+    return this.#ownStep;
   }
 
   get #report(): CallReport {

@@ -1,6 +1,7 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import { cutStart } from "./transcript/cut.js";
 import { langchainSource } from "./transcript/from-langchain.js";
+import { HUMAN, type SeenHistory } from "./transcript/seen-history.js";
 
 /** Words of the user that are kept in case the message itself is summarised away. */
 export interface KeptWords {
@@ -104,24 +105,33 @@ export function noteInput(
   };
 }
 
+// A state is never changed, only replaced. Once a turn is often enough for what grows with the thread.
+const idsOf = new WeakMap<RunInputState, ReadonlySet<string>>();
+
+function readIds(state: RunInputState): ReadonlySet<string> {
+  const known = idsOf.get(state) ?? new Set(state.ids);
+  idsOf.set(state, known);
+  return known;
+}
+
 /** Tells the user's messages from others, and finds the words whose messages are gone. */
 export function readRunInput(
   messages: readonly BaseMessage[],
   state: RunInputState,
+  seen?: SeenHistory,
 ): {
   isUser: (message: BaseMessage) => boolean;
   earlierWords: string[];
 } {
-  const ids = new Set(state.ids);
+  const ids = readIds(state);
   const isUser = (message: BaseMessage): boolean =>
     message.id !== undefined && ids.has(message.id) && isHuman(message) && !isTagged(message);
   const missing = new Map(state.words.map(({ id, text }) => [id, text]));
+  const next = (from: number): number => (seen ? seen.next(from, HUMAN) : from);
   // What a tool put in the place of the user's message does not take back what the user said.
-  if (missing.size > 0)
-    for (const message of messages)
-      if (missing.has(message.id ?? "") && isUser(message)) missing.delete(message.id ?? "");
-  return {
-    isUser,
-    earlierWords: [...missing.values()],
-  };
+  for (let at = next(0); missing.size > 0 && at < messages.length; at = next(at + 1)) {
+    const message = messages[at] as BaseMessage;
+    if (missing.has(message.id ?? "") && isUser(message)) missing.delete(message.id ?? "");
+  }
+  return { isUser, earlierWords: [...missing.values()] };
 }

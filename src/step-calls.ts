@@ -12,11 +12,13 @@ export type Request = ToolCallRequest;
 /** The part of it that says which tool would run with what. */
 export type Proposed = Pick<Request, "tool" | "toolCall">;
 
-/** The message that proposed the calls of the current step. */
+/** The message that proposed the calls of the current step; or, with `before`, of the one before it. */
 export function lastAiMessage(
   messages: readonly BaseMessage[],
+  before = messages.length,
 ): { message: AIMessage; position: number } | undefined {
-  const position = messages.findLastIndex((message) => message.getType() === "ai");
+  let position = before - 1;
+  while (position >= 0 && messages[position]?.getType() !== "ai") position -= 1;
   return position < 0 ? undefined : { message: messages[position] as AIMessage, position };
 }
 

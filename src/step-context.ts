@@ -7,6 +7,7 @@ import { NO_INPUT, type RunInputState, readRunInput } from "./run-input.js";
 import type { Request } from "./step-calls.js";
 import { langchainSource } from "./transcript/from-langchain.js";
 import { buildTranscript } from "./transcript/build-transcript.js";
+import type { SeenHistories } from "./transcript/seen-history.js";
 
 /** Keys of the two private channels. */
 export interface StateKeys {
@@ -22,6 +23,8 @@ export interface StepFacts {
   readonly trusted: boolean;
   /** The tool object with which a call entered. */
   readonly toolOf: (call: StepCall) => Request["tool"];
+  /** What is known of threads from their earlier steps. */
+  readonly histories?: SeenHistories;
 }
 
 /** Shows the decision sequence the world around a step of an agent. */
@@ -29,7 +32,7 @@ export function stepContext(
   policy: Policy,
   keys: StateKeys,
   request: Request,
-  { message, toolOf, ...facts }: StepFacts,
+  { message, toolOf, histories, ...facts }: StepFacts,
 ): StepContext {
   const { state, runtime } = request;
   const { environment, precheck, view, author } = policy;
@@ -39,10 +42,12 @@ export function stepContext(
     signal: runtime?.signal,
     transcript: (judged) => {
       const input = (state[keys.input] as RunInputState | undefined) ?? NO_INPUT;
+      const seen = histories?.of(state.messages);
       const source = langchainSource(state.messages, {
         delegationTools: view.delegationTools,
         author,
-        ...readRunInput(state.messages, input),
+        ...readRunInput(state.messages, input, seen),
+        ...(seen ? { seen } : {}),
         isJudged: (candidate, index) => candidate === message && judged.has(index),
       });
       return buildTranscript(source, view);

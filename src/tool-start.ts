@@ -69,7 +69,10 @@ class StartWatch extends BaseCallbackHandler {
       runId,
       name: runName,
       className: pathOf(tool.id),
-      args: parse(input),
+      // Most starts are expected: nobody looks at their arguments.
+      get args() {
+        return parse(input);
+      },
     });
   }
 
@@ -114,7 +117,8 @@ export function createStartGates(): (id: string | undefined, gate: StartGate) =>
       watches.set(config, watch);
       // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
       // turn is the tool's own business.
-      const manager = CallbackManager.configure(config.callbacks)?.copy() ?? new CallbackManager();
+      const known = config.callbacks && CallbackManager.configure(config.callbacks);
+      const manager = known?.copy() ?? new CallbackManager();
       manager.addHandler(watch, false);
       config.callbacks = manager;
       // The node's own name would hide the name of the tool that starts.

@@ -1,20 +1,13 @@
 import type { BaseMessage } from "@langchain/core/messages";
-import type { TranscriptSource } from "./build-transcript.js";
-import { nameOr, UNKNOWN } from "./calls.js";
-import type { ContentEntry, EntryKind } from "./channels.js";
+import type { TranscriptSource } from "./transcript-source.js";
+import { CallNames } from "./call-names.js";
+import { bitsOf, type ContentEntry, type EntryKind } from "./channels.js";
+import { classOfResult, isOurs, langchainPieces, noteSource, type Surroundings } from "./langchain-pieces.js";
 import { type Fields, fieldsOf } from "./media.js";
 import { fieldOf, kindOfMessage, listOf, sourceTag } from "./message-fields.js";
-import {
-  agentMessagePieces,
-  messageText,
-  notePiece,
-  type Piece,
-  toolPiece,
-  userPieces,
-} from "./message-pieces.js";
-
-/** The tag of our own messages. */
-const OWN_TAG = "auto_mode";
+import { type Piece, userPieces } from "./message-pieces.js";
+import type { PositionMap } from "./position-map.js";
+import type { SeenHistory } from "./seen-history.js";
 
 /** Who is who in a list of LangChain messages. */
 export interface LangchainSourceOptions {
@@ -28,100 +21,131 @@ export interface LangchainSourceOptions {
   isJudged?(message: BaseMessage, callIndex: number): boolean;
   /** The user's own messages from before a summary took their place, oldest first. */
   readonly earlierWords?: readonly string[];
+  /**
+   * What is known of the thread from earlier views, up to date with these messages. It saves work and
+   * changes nothing. The calls being judged are then of the last agent message.
+   */
+  readonly seen?: SeenHistory;
 }
 
-class LangchainSource implements TranscriptSource {
+const USERS = bitsOf(["user", "delegator"]);
+
+/** The fields that the entries of a message are made of, and what of its metadata is. */
+function partsOf(message: Fields): unknown[] {
+  const kwargs = fieldsOf(fieldOf(message, "additional_kwargs"));
+  return [
+    fieldOf(message, "content"),
+    fieldOf(message, "tool_calls"),
+    fieldOf(message, "invalid_tool_calls"),
+    kwargs?.["reasoning"],
+    kwargs?.["reasoning_content"],
+    kwargs?.["refusal"],
+    kwargs?.["tool_outputs"],
+    fieldsOf(fieldOf(message, "response_metadata"))?.["stop_reason"],
+  ];
+}
+
+class LangchainSource implements TranscriptSource, Surroundings {
   readonly length: number;
+  readonly map: PositionMap | undefined;
   readonly #messages: readonly unknown[];
   readonly #options: LangchainSourceOptions;
   readonly #earlier: readonly string[];
-  readonly #delegation: ReadonlySet<string>;
-  readonly #own: "user" | "delegator";
-  #names: readonly (string | undefined)[] | undefined;
+  readonly own: "user" | "delegator";
+  readonly delegation: ReadonlySet<string>;
+  #names: CallNames | undefined;
 
   constructor(messages: readonly BaseMessage[], options: LangchainSourceOptions) {
     this.#messages = messages;
     this.#options = options;
     this.#earlier = options.earlierWords ?? [];
-    this.#delegation = new Set(options.delegationTools);
-    this.#own = options.author === "agent" ? "delegator" : "user";
     this.length = this.#earlier.length + messages.length;
+    this.map = options.seen && mapOf(options.seen, this.#earlier.length);
+    this.own = options.author === "agent" ? "delegator" : "user";
+    this.delegation = new Set(options.delegationTools);
   }
 
   isUserAt(index: number): boolean {
     if (index < this.#earlier.length) return true;
     const message = fieldsOf(this.#messages[index - this.#earlier.length]);
-    return message !== undefined && kindOfMessage(message) === "human" && this.#isUsers(message);
-  }
-
-  entriesAt(index: number): readonly ContentEntry[] {
-    return Array.from(this.#piecesAt(index), (piece) => piece.build());
+    return message !== undefined && kindOfMessage(message) === "human" && this.isUsers(message);
   }
 
   hasEntriesAt(index: number, kinds: ReadonlySet<EntryKind>): boolean {
-    for (const { from } of this.#piecesAt(index)) if (kinds.has(from)) return true;
-    return false;
+    return this.#piecesAt(index).some(({ from }) => kinds.has(from));
   }
 
-  #isUsers(message: Fields): boolean {
-    return sourceTag(message) === undefined && this.#options.isUser(message as unknown as BaseMessage);
-  }
-
-  #piecesAt(index: number): Iterable<Piece> {
+  entriesAt(index: number): readonly ContentEntry[] {
+    const build = () => this.#piecesAt(index).map((piece) => piece.build());
+    const recent = this.#options.seen?.recent;
+    if (recent === undefined) return build();
+    const { own } = this;
     const words = this.#earlier[index];
-    if (words !== undefined) return userPieces({ content: words }, this.#own);
+    if (words !== undefined) return recent.recall(words, own, [], build);
     const at = index - this.#earlier.length;
     const message = fieldsOf(this.#messages[at]);
-    if (message === undefined) return [];
-    switch (kindOfMessage(message)) {
+    const variant = message && this.#variantOf(message, at);
+    return variant === undefined
+      ? build()
+      : recent.recall(message, variant, partsOf(message as Fields), build);
+  }
+
+  /** What the entries depend on beside the parts of the message. `undefined` for what is not to be remembered. */
+  #variantOf(message: Fields, at: number): string | undefined {
+    const kind = kindOfMessage(message);
+    switch (kind) {
       case "human":
-        return this.#isUsers(message) ? userPieces(message, this.#own) : [this.#notePiece(message)];
-      case "ai":
-        return agentMessagePieces(message, sourceTag(message) === OWN_TAG, (call) =>
-          this.#isJudged(message, call),
-        );
-      case "tool":
-        return [this.#toolPiece(message, at)];
-      case "other":
-        return fieldOf(message, "content") === undefined ? [] : [this.#notePiece(message)];
+        return this.isUsers(message) ? `user ${this.own}` : `note ${noteSource(message)}`;
+      case "tool": {
+        const { from, name } = classOfResult(message, at, this);
+        return `${from} ${name}`;
+      }
+      case "ai": {
+        // The calls that are judged are in the view once they are history.
+        const calls = listOf(message, "tool_calls");
+        if (calls.some((_, call) => this.isJudged(message, call))) return undefined;
+        return isOurs(message) ? "ours" : "agent";
+      }
       default:
-        return [];
+        return undefined;
     }
   }
 
-  #isJudged(message: Fields, call: number): boolean {
+  #piecesAt(index: number): readonly Piece[] {
+    const words = this.#earlier[index];
+    if (words !== undefined) return userPieces({ content: words }, this.own);
+    const at = index - this.#earlier.length;
+    const message = fieldsOf(this.#messages[at]);
+    return message === undefined ? [] : langchainPieces(message, at, this);
+  }
+
+  isUsers(message: Fields): boolean {
+    return sourceTag(message) === undefined && this.#options.isUser(message as unknown as BaseMessage);
+  }
+
+  isJudged(message: Fields, call: number): boolean {
     return this.#options.isJudged?.(message as unknown as BaseMessage, call) ?? false;
   }
 
-  #notePiece(message: Fields): Piece {
-    const given = sourceTag(message);
-    const source = nameOr(given, nameOr(fieldOf(message, "name"), nameOr(fieldOf(message, "role"))));
-    return notePiece(source, () => messageText(message));
+  answeredName(at: number): string | undefined {
+    const { seen } = this.#options;
+    if (seen) return seen.answeredName(this.#messages, at);
+    this.#names ??= new CallNames();
+    return this.#names.nameAt(this.#messages, at);
   }
+}
 
-  #toolPiece(message: Fields, at: number): Piece {
-    const name = nameOr(fieldOf(message, "name"), "") || (this.#callNames()[at] ?? UNKNOWN);
-    if (sourceTag(message) === OWN_TAG) return toolPiece(message, "auto_mode_feedback", name);
-    if (fieldOf(message, "status") === "error") return toolPiece(message, "tool_error", name);
-    return toolPiece(message, this.#delegation.has(name) ? "subagent_report" : "tool_result", name);
-  }
-
-  /** The call that each tool message answers, by the nearest earlier call with its id. */
-  #callNames(): readonly (string | undefined)[] {
-    if (this.#names !== undefined) return this.#names;
-    const byId = new Map<unknown, string>();
-    this.#names = this.#messages.map((item) => {
-      const message = fieldsOf(item);
-      if (message === undefined) return undefined;
-      const kind = kindOfMessage(message);
-      if (kind === "tool") return byId.get(fieldOf(message, "tool_call_id"));
-      if (kind === "ai")
-        for (const call of [...listOf(message, "tool_calls"), ...listOf(message, "invalid_tool_calls")])
-          if (call["id"] !== undefined) byId.set(call["id"], nameOr(call["name"]));
-      return undefined;
-    });
-    return this.#names;
-  }
+/** The map of the settled messages, moved by the earlier words that stand before them. */
+function mapOf(seen: SeenHistory, moved: number): PositionMap {
+  return {
+    settled: moved + seen.settled,
+    previous: (before, kinds) =>
+      before > moved + seen.settled || before <= moved
+        ? before - 1
+        : moved + seen.previous(before - moved, kinds),
+    next: (from, kinds) => (from < moved ? from : moved + seen.next(from - moved, kinds)),
+    count: (kinds) => seen.count(kinds) + (kinds & USERS ? moved : 0),
+  };
 }
 
 /**

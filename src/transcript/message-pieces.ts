@@ -93,31 +93,26 @@ function reasoningIn(kwargs: Fields): string {
   return fields === undefined ? "" : textOfBlock({ ...fields, type: "reasoning" });
 }
 
-function* reasoningPieces(blocks: readonly KnownBlock[], kwargs: Fields): Iterable<Piece> {
+function reasoningPieces(blocks: readonly KnownBlock[], kwargs: Fields): Piece[] {
   const reasoning = blocks.filter(({ kind }) => kind === "reasoning");
-  if (reasoning.length > 0) yield textPiece("agent_reasoning", () => joined(reasoning));
-  else if (reasoningIn(kwargs) !== "") yield textPiece("agent_reasoning", () => reasoningIn(kwargs));
+  if (reasoning.length > 0) return [textPiece("agent_reasoning", () => joined(reasoning))];
+  return reasoningIn(kwargs) === "" ? [] : [textPiece("agent_reasoning", () => reasoningIn(kwargs))];
 }
 
-function* agentPieces(
-  message: Fields,
-  blocks: readonly KnownBlock[],
-  kwargs: Fields,
-  ours: boolean,
-): Iterable<Piece> {
+function agentPieces(message: Fields, blocks: readonly KnownBlock[], kwargs: Fields, ours: boolean): Piece[] {
   const spoken = blocks.filter(({ kind }) => SPOKEN.has(kind));
   const refusal = typeof kwargs["refusal"] === "string" ? kwargs["refusal"] : "";
   const metadata = fieldsOf(fieldOf(message, "response_metadata"));
   const stopped = metadata?.["stop_reason"] === "refusal" && !spoken.some(({ kind }) => kind === "refusal");
-  if (spoken.length === 0 && refusal === "" && !stopped) return;
-  yield textPiece(ours ? "auto_mode_feedback" : "agent", () =>
-    joinTexts([joined(spoken), refusal, stopped ? "[refusal]" : ""]),
-  );
+  if (spoken.length === 0 && refusal === "" && !stopped) return [];
+  const text = (): string => joinTexts([joined(spoken), refusal, stopped ? "[refusal]" : ""]);
+  return [textPiece(ours ? "auto_mode_feedback" : "agent", text)];
 }
 
-function* serverPieces(blocks: readonly KnownBlock[], kwargs: Fields): Iterable<Piece> {
+function serverPieces(blocks: readonly KnownBlock[], kwargs: Fields): Piece[] {
   const outputs = listOf(kwargs, "tool_outputs").map(unwrap);
   const all = [...blocks, ...outputs.map((block) => ({ kind: kindOfBlock(block), block }))];
+  const pieces: Piece[] = [];
   const names = new Map<unknown, string>();
   for (const { kind, block } of all) {
     const fields = fieldsOf(block);
@@ -125,38 +120,42 @@ function* serverPieces(blocks: readonly KnownBlock[], kwargs: Fields): Iterable<
     if (kind === "server_call") {
       const call = serverCallEntry(fields);
       names.set(fields["id"] ?? fields["call_id"], call.name);
-      yield { from: call.from, build: () => call };
+      pieces.push({ from: call.from, build: () => call });
       if (resultInside(fields) !== undefined)
-        yield { from: "server_tool_result", build: () => serverResultEntry(fields, call.name) };
+        pieces.push({ from: "server_tool_result", build: () => serverResultEntry(fields, call.name) });
     } else if (kind === "server_result") {
       const id = fields["toolCallId"] ?? fields["tool_use_id"] ?? fields["call_id"];
       const name = names.get(id);
-      yield { from: "server_tool_result", build: () => serverResultEntry(fields, name) };
+      pieces.push({ from: "server_tool_result", build: () => serverResultEntry(fields, name) });
     }
   }
+  return pieces;
 }
 
 /** What the agent said, thought and called. `isJudged` tells the calls that are being judged now. */
-export function* agentMessagePieces(
+export function agentMessagePieces(
   message: Fields,
   ours: boolean,
   isJudged: (callIndex: number) => boolean,
-): Iterable<Piece> {
+): Piece[] {
   const blocks = knownBlocks(message);
   const kwargs = fieldsOf(fieldOf(message, "additional_kwargs")) ?? {};
-  yield* reasoningPieces(blocks, kwargs);
-  yield* agentPieces(message, blocks, kwargs, ours);
-  yield* serverPieces(blocks, kwargs);
   const calls = listOf(message, "tool_calls");
   const broken = listOf(message, "invalid_tool_calls");
+  const pieces = [
+    ...reasoningPieces(blocks, kwargs),
+    ...agentPieces(message, blocks, kwargs, ours),
+    ...serverPieces(blocks, kwargs),
+  ];
   for (const [index, call] of calls.entries())
-    if (!isJudged(index)) yield { from: "tool_call", build: () => callEntry(call) };
-  for (const call of broken) yield { from: "malformed_tool_call", build: () => malformedEntry(call) };
-  if (calls.length > 0 || broken.length > 0) return;
+    if (!isJudged(index)) pieces.push({ from: "tool_call", build: () => callEntry(call) });
+  for (const call of broken) pieces.push({ from: "malformed_tool_call", build: () => malformedEntry(call) });
+  if (calls.length > 0 || broken.length > 0) return pieces;
   // Blocks repeat the calls above, and may keep arguments that were edited since; alone they count.
   for (const { kind, block } of blocks)
     if (kind === "call") {
       const entry = callFromBlock(block as Fields);
-      yield { from: entry.from, build: () => entry };
+      pieces.push({ from: entry.from, build: () => entry });
     }
+  return pieces;
 }

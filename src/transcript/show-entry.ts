@@ -71,3 +71,43 @@ export function showEntry(entry: ContentEntry, limits: EntryLimits): ContentEntr
   const text = typeof entry.text === "string" ? entry.text : "";
   return build(fitJson((size) => showCut(text, size, side), max, room));
 }
+
+interface Shown {
+  readonly max: number;
+  readonly side: CutSide;
+  readonly shown: ContentEntry;
+  readonly cost: number;
+}
+
+const PLAIN = { enumerable: true, writable: true, configurable: true };
+
+// Raw entries never change. Those of a message that did not change either are the same objects.
+const shownBefore = new WeakMap<ContentEntry, Shown>();
+
+/** A raw entry, cut to `max` only, and what it costs. Not the caller's own: see {@link copyShown}. */
+export function showWhole(entry: ContentEntry, { max, side = "end" }: EntryLimits): Shown {
+  const known = shownBefore.get(entry);
+  if (known?.max === max && known.side === side) return known;
+  const shown = showEntry(entry, { max, side, maxJson: Number.POSITIVE_INFINITY });
+  const made = { max, side, shown, cost: costOf(shown) };
+  shownBefore.set(entry, made);
+  return made;
+}
+
+function copyJson(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => copyJson(item));
+  const copy: Record<string, JsonValue> = {};
+  for (const key of Object.keys(value)) {
+    const item = copyJson(value[key] as JsonValue);
+    // Plain assignment to it would set the prototype.
+    if (key === "__proto__") Object.defineProperty(copy, key, { ...PLAIN, value: item });
+    else copy[key] = item;
+  }
+  return copy;
+}
+
+/** A copy of a shown entry, which its reader may change. */
+export function copyShown(entry: ContentEntry): ContentEntry {
+  return isCall(entry) ? { ...entry, args: copyJson(entry.args) } : { ...entry };
+}

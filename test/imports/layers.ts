@@ -23,6 +23,7 @@ export const layers: readonly (readonly string[])[] = [
   ["step-calls", "report"],
   ["step-context"],
   ["agent-step"],
+  ["agent-steps"],
   ["call-report", "delivery"],
   ["run-call", "asking"],
   ["middleware"],

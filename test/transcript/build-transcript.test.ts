@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Channel, ContentEntry, Entry } from "../../src/transcript/channels.js";
 import { CHANNELS, channelOf } from "../../src/transcript/channels.js";
-import { buildTranscript, type TranscriptSource } from "../../src/transcript/build-transcript.js";
+import { buildTranscript } from "../../src/transcript/build-transcript.js";
+import type { TranscriptSource } from "../../src/transcript/transcript-source.js";
 import { type MonitorView, resolveView } from "../../src/transcript/view.js";
 
 const user = (text: string): ContentEntry => ({ from: "user", text });

@@ -1,0 +1,41 @@
+import type { BaseMessage } from "@langchain/core/messages";
+import { AgentStep, type StateKeys, threadOf, type ToolsOf } from "./agent-step.js";
+import type { ThreadState } from "./limits/state.js";
+import type { Policy } from "./policy.js";
+import { lastAiMessage, type Request } from "./step-calls.js";
+import { SeenHistories } from "./transcript/seen-history.js";
+
+/** Holds the steps of one middleware, each as long as its AIMessage lives. */
+export function createSteps(
+  policy: Policy,
+  keys: StateKeys,
+  toolsOf: ToolsOf,
+): (request: Request) => AgentStep {
+  const steps = new WeakMap<object, AgentStep>();
+  const shared = { policy, keys, toolsOf, histories: new SeenHistories(policy.view.delegationTools) };
+  return (request) => {
+    // Siblings share their AIMessage object; runs and threads never do.
+    const key = lastAiMessage(request.state.messages)?.message ?? request.toolCall;
+    const known = steps.get(key);
+    const thread = threadOf(request.state, keys);
+    // A model may hand out one object twice, also to two threads. And approvals arrive between two passes
+    // over one message: what was decided before them is stale.
+    if (known?.thread.turn === thread.turn && approvalsOf(known.thread) === approvalsOf(thread)) return known;
+    const step = new AgentStep(shared, request);
+    steps.set(key, step);
+    forgetEarlier(steps, request.state.messages);
+    return step;
+  };
+}
+
+/** A step holds the list of messages as it was. In a long history one list for each step would add up. */
+function forgetEarlier(steps: WeakMap<object, AgentStep>, messages: readonly BaseMessage[]): void {
+  const last = lastAiMessage(messages);
+  const earlier = last && lastAiMessage(messages, last.position);
+  if (earlier) steps.delete(earlier.message);
+}
+
+/** Tells whether a person has decided since. */
+function approvalsOf({ step }: ThreadState): string {
+  return step?.approvals.length ? JSON.stringify([step.messageId, step.approvals]) : "";
+}
