@@ -79,7 +79,7 @@ export function autoModeMiddleware(
   const deliver = createDelivery(policy);
   const host: CallHost = {
     policy,
-    attachGate: createStartGates(),
+    gates: createStartGates(),
     deliver,
     stepOf,
     keepFailure: (step, error) => {

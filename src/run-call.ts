@@ -7,9 +7,9 @@ import type { Executed } from "./decision-record.js";
 import type { DecidedCall } from "./guard.js";
 import { type RunTool, guardTool } from "./guarded-tool.js";
 import type { Operation } from "./limits/state.js";
-import { ExpectedStarts, type KnownTools, guardedNamesOf, looksLikeGuarded } from "./started-tool.js";
+import { type KnownTools, guardedNamesOf, looksLikeGuarded } from "./started-tool.js";
 import { type Request, executingName } from "./step-calls.js";
-import type { StartGate, ToolStart } from "./tool-start.js";
+import type { StartGates, ToolStart } from "./tool-start.js";
 
 type Result = ToolMessage | Command;
 type Handler = (request: Request) => Promise<Result> | Result;
@@ -31,7 +31,7 @@ class StartRefused extends Error {
 
 /** What carrying out needs of the middleware around it. */
 export interface CallHost extends ReportHost {
-  readonly attachGate: (id: string | undefined, gate: StartGate) => void;
+  readonly gates: StartGates;
   readonly stepOf: (request: Request) => AgentStep;
 }
 
@@ -44,7 +44,6 @@ export class CallRunner {
   #planned: DecidedCall | undefined;
   /** The answer in place of a start that was refused, until a later start is allowed. */
   #refusal: ToolMessage | undefined;
-  readonly #expected = new ExpectedStarts();
   #seen = false;
 
   constructor(host: CallHost, request: Request) {
@@ -54,12 +53,15 @@ export class CallRunner {
 
   /** An unlisted call runs as it is; only a start that turned into a guarded one is judged. */
   async runUnlisted(handler: Handler): Promise<CarriedOut> {
-    const name = executingName(this.#request);
     const { tool } = this.#request;
-    const expects = tool && "invoke" in tool && looksLikeGuarded(tool, () => this.#knownTools);
-    const request = expects
-      ? { ...this.#request, tool: guardTool(tool, (...invoked) => this.#expected.run(name, ...invoked)) }
-      : this.#request;
+    const { gates } = this.#host;
+    const request =
+      tool && "invoke" in tool && looksLikeGuarded(tool, () => this.#knownTools)
+        ? {
+            ...this.#request,
+            tool: guardTool(tool, (input, config, run) => run(input, gates.expecting(config))),
+          }
+        : this.#request;
     const result = await this.#handle(handler, request);
     return { result, operation: this.#openReport?.operation };
   }
@@ -121,7 +123,7 @@ export class CallRunner {
   }
 
   async #handle(handler: Handler, request: Request): Promise<Result> {
-    this.#host.attachGate(this.#request.toolCall.id, (start) => this.#onStart(start));
+    this.#host.gates.attach(this.#request.toolCall.id, (start) => this.#onStart(start));
     try {
       const result = await handler(request);
       // An inner middleware may have turned the refusal into a result of its own.
@@ -153,12 +155,11 @@ export class CallRunner {
     if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
     else if (!(await this.#judgeAgain(name, now ? now.value : args))) return this.#refusal;
     const judged = now && (isCall ? { ...call, args: thaw(now) } : thaw(now));
-    return this.#expected.run(name, judged ?? input, config, run);
+    return run(judged ?? input, this.#host.gates.expecting(config));
   }
 
-  /** A tool is about to start. Most are expected; the others went around the proxied tool. */
+  /** A tool is about to start that went around the proxied tool. */
   async #onStart(start: ToolStart): Promise<void> {
-    if (this.#expected.has(start, this.#host.policy.rules)) return;
     const now = takeSnapshot(start.args);
     for (const name of guardedNamesOf(start, this.#knownTools)) {
       if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");

@@ -1,5 +1,4 @@
 import { DynamicStructuredTool, DynamicTool } from "@langchain/core/tools";
-import type { RunTool } from "./guarded-tool.js";
 import { type ToolStart, classOf } from "./tool-start.js";
 
 /** What is known of the tools around a start. */
@@ -35,29 +34,6 @@ export function looksLikeGuarded(tool: object, known: () => KnownTools): boolean
   if (!startsNameless(tool)) return false;
   const className = classOf(tool);
   return guardedAmong(known(), (other) => classOf(other) === className).length > 0;
-}
-
-/** Starts that are expected, each under a run id by which it is known whatever the tool does on its way there. */
-export class ExpectedStarts {
-  readonly #names = new Map<string, string>();
-
-  /** Runs a tool whose start is expected. */
-  async run(name: string, input: unknown, config: unknown, run: RunTool): Promise<unknown> {
-    const given = config as { runId?: string } | undefined;
-    const runId = given?.runId ?? globalThis.crypto.randomUUID();
-    this.#names.set(runId, name);
-    try {
-      return await run(input, { ...given, runId });
-    } finally {
-      this.#names.delete(runId);
-    }
-  }
-
-  /** Whether a start is the expected one of a tool, and not that of a guarded tool it hands on to. */
-  has({ runId, name }: ToolStart, rules: KnownTools["rules"]): boolean {
-    const expected = this.#names.get(runId);
-    return expected !== undefined && (name === undefined || name === expected || !rules.has(name));
-  }
 }
 
 /** The guarded tools that a start may be of. What cannot be told apart may be any of them. */

@@ -5,8 +5,6 @@ import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 
 /** A tool that is about to run, as the host announces it. */
 export interface ToolStart {
-  /** The id of the run that starts. */
-  readonly runId: string;
   /** The tool's own name, or the run name that its default configuration gives it; missing for a tool that is written as a class. */
   readonly name: string | undefined;
   /** The class of the tool, for one without a name: as {@link classOf} gives it. */
@@ -58,29 +56,21 @@ class StartWatch extends BaseCallbackHandler {
   override async handleToolStart(
     tool: Serialized,
     input: string,
-    runId: string,
+    _runId: string,
     _parentRunId?: string,
     _tags?: string[],
     _metadata?: Record<string, unknown>,
     runName?: string,
     toolCallId?: string,
   ): Promise<void> {
-    await this.#gateOf(toolCallId)?.({
-      runId,
-      name: runName,
-      className: pathOf(tool.id),
-      // Most starts are expected: nobody looks at their arguments.
-      get args() {
-        return parse(input);
-      },
-    });
+    await this.#gateOf(toolCallId)?.({ name: runName, className: pathOf(tool.id), args: parse(input) });
   }
 
   /** A runnable that serves as a tool starts as a chain of the tool's name. The classifier is none. */
   override async handleChainStart(
     _chain: Serialized,
     inputs: Record<string, unknown>,
-    runId: string,
+    _runId: string,
     _parentRunId?: string,
     _tags?: string[],
     _metadata?: Record<string, unknown>,
@@ -91,7 +81,7 @@ class StartWatch extends BaseCallbackHandler {
     const { type, id, args } = inputs;
     const isCall = type === "tool_call";
     const gate = this.#gateOf(isCall ? (id as string | undefined) : undefined);
-    await gate?.({ runId, name: runName, className: undefined, args: isCall ? args : inputs });
+    await gate?.({ name: runName, className: undefined, args: isCall ? args : inputs });
   }
 
   #gateOf(id: string | undefined): StartGate | undefined {
@@ -102,28 +92,54 @@ class StartWatch extends BaseCallbackHandler {
 // One per running config and middleware: in a node that runs several calls they share the config.
 type Watches = WeakMap<object, StartWatch>;
 
+/** Watches the starts of tools in the nodes of one middleware. */
+export interface StartGates {
+  /** Attaches a gate for a call to the running config of its tool node. */
+  readonly attach: (id: string | undefined, gate: StartGate) => void;
+  /** The config for a tool whose start is expected: nobody watches it, nor what the tool starts with it. */
+  readonly expecting: (config: unknown) => object | undefined;
+}
+
+const runningConfig = (): RunnableConfig | undefined =>
+  AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
+
 /**
- * Attaches gates to the running config of the tool node. Needs AsyncLocalStorage; where there is none,
- * as in a browser build, nothing is attached and only the proxied tool judges changed calls.
+ * Makes the gates of one middleware. Needs AsyncLocalStorage; where there is none, as in a browser build,
+ * nothing is attached and only the proxied tool judges changed calls.
  */
-export function createStartGates(): (id: string | undefined, gate: StartGate) => void {
+export function createStartGates(): StartGates {
   const watches: Watches = new WeakMap();
-  return (id, gate) => {
-    const config = AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
-    if (!config) return;
-    let watch = watches.get(config);
-    if (!watch) {
-      watch = new StartWatch();
-      watches.set(config, watch);
-      // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
-      // turn is the tool's own business.
-      const known = config.callbacks && CallbackManager.configure(config.callbacks);
-      const manager = known?.copy() ?? new CallbackManager();
-      manager.addHandler(watch, false);
-      config.callbacks = manager;
-      // The node's own name would hide the name of the tool that starts.
-      if (config.runName === "tools") delete config.runName;
-    }
-    watch.set(id, gate);
+  const own = new WeakSet<object>();
+  return {
+    attach(id, gate) {
+      const config = runningConfig();
+      if (!config) return;
+      let watch = watches.get(config);
+      if (!watch) {
+        watch = new StartWatch();
+        own.add(watch);
+        watches.set(config, watch);
+        // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
+        // turn is the tool's own business.
+        const known = config.callbacks && CallbackManager.configure(config.callbacks);
+        const manager = known?.copy() ?? new CallbackManager();
+        manager.addHandler(watch, false);
+        config.callbacks = manager;
+        // The node's own name would hide the name of the tool that starts.
+        if (config.runName === "tools") delete config.runName;
+      }
+      watch.set(id, gate);
+    },
+    expecting(config) {
+      const given = config as RunnableConfig | undefined;
+      // Without callbacks of its own the tool takes those of the running config.
+      const callbacks = given?.callbacks ?? runningConfig()?.callbacks;
+      if (!(callbacks instanceof CallbackManager)) return given;
+      const watch = callbacks.handlers.find((handler) => own.has(handler));
+      if (!watch) return given;
+      const unwatched = callbacks.copy();
+      unwatched.removeHandler(watch);
+      return { ...given, callbacks: unwatched };
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { ToolMessage } from "@langchain/core/messages";
-import { Runnable, RunnableLambda } from "@langchain/core/runnables";
+import { type Runnable, type RunnableConfig, RunnableLambda } from "@langchain/core/runnables";
 import { type ClientTool, DynamicStructuredTool, DynamicTool, StructuredTool } from "@langchain/core/tools";
 import { Command } from "@langchain/langgraph";
 import { tool } from "langchain";
@@ -241,6 +241,28 @@ describe.each(VERSIONS)("an allowed call of every kind of tool, %s", (version) =
       ["event", "half"],
       ["end", "whole"],
     ]);
+  });
+
+  test("a tool that hands its configuration on starts runs of their own, each with its own id", async () => {
+    class HandingOn extends Vault {
+      override async invoke(input: never, config?: RunnableConfig): Promise<never> {
+        for (const step of ["first", "second"]) await RunnableLambda.from(() => step).invoke(step, config);
+        return (await super.invoke(input, config)) as never;
+      }
+    }
+    const ids: string[] = [];
+    const listener = BaseCallbackHandler.fromMethods({
+      handleChainStart: (_chain, _inputs, id) => void ids.push(id),
+      handleToolStart: (_tool, _input, id) => void ids.push(id),
+    });
+    const { records } = await play({
+      version,
+      turns: [call("delete_file", { path: "a" }), "end"],
+      tools: [new HandingOn()],
+      config: { callbacks: [listener] },
+    });
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(records.map(({ executed }) => executed)).toEqual(["as judged"]);
   });
 
   test("content and artifact are kept", async () => {

@@ -169,14 +169,14 @@ const managerOf = (config: RunnableConfig): CallbackManager => config.callbacks 
 
 describe("start gates", () => {
   test("where there is no running configuration nothing is attached", () => {
-    expect(() => createStartGates()("a", async () => {})).not.toThrow();
+    expect(() => createStartGates().attach("a", async () => {})).not.toThrow();
   });
 
   test("one handler for each configuration, awaited, not inherited, beside those that were there", async () => {
     const listener = BaseCallbackHandler.fromMethods({ handleToolStart: () => {} });
     const before = CallbackManager.configure([listener]) as CallbackManager;
     const config: RunnableConfig = { callbacks: before, runName: "tools" };
-    const attach = createStartGates();
+    const { attach } = createStartGates();
     await inConfig(config, async () => {
       attach("a", async () => {});
       attach("b", async () => {});
@@ -190,14 +190,14 @@ describe("start gates", () => {
 
   test("a name that is not the node's own stays", async () => {
     const config: RunnableConfig = { runName: "mine" };
-    await inConfig(config, async () => createStartGates()("a", async () => {}));
+    await inConfig(config, async () => createStartGates().attach("a", async () => {}));
     expect(config.runName).toBe("mine");
   });
 
   test("a start goes to the gate of its call, one of an unknown call to any gate of the node", async () => {
     const config: RunnableConfig = {};
     const starts: [string, ToolStart][] = [];
-    const attach = createStartGates();
+    const { attach } = createStartGates();
     await inConfig(config, async () => {
       attach("a", async (start) => void starts.push(["a", start]));
       attach("b", async (start) => void starts.push(["b", start]));
@@ -216,16 +216,57 @@ describe("start gates", () => {
     await start('{"x":1}', "a", ["lc", "Thing"]);
     await start("no JSON", "unknown", "odd");
     expect(starts).toEqual([
-      ["a", { runId: "run", name: "n", className: "lc/Thing", args: { x: 1 } }],
-      ["b", { runId: "run", name: "n", className: undefined, args: undefined }],
+      ["a", { name: "n", className: "lc/Thing", args: { x: 1 } }],
+      ["b", { name: "n", className: undefined, args: undefined }],
     ]);
+  });
+
+  test("a start that is expected is not watched; other handlers hear of it, and other starts are watched", async () => {
+    const heard: string[] = [];
+    const listener = BaseCallbackHandler.fromMethods({ handleToolStart: () => void heard.push("listener") });
+    const config: RunnableConfig = { callbacks: [listener], tags: ["mine"] };
+    const { attach, expecting } = createStartGates();
+    const file = new FileTool("delete_file");
+    await inConfig(config, async () => {
+      attach("a", async () => void heard.push("gate"));
+      const expected = expecting(config);
+      expect(expected).toMatchObject({ tags: ["mine"] });
+      await file.invoke({ path: "x" }, expected);
+      expect(heard).toEqual(["listener"]);
+      await file.invoke({ path: "x" }, config);
+      expect(heard).toEqual(["listener", "listener", "gate"]);
+    });
+    expect(managerOf(config).handlers).toHaveLength(2);
+  });
+
+  test("a start without callbacks of its own would take those of the running config: it is not watched either", async () => {
+    const gate = vi.fn<() => Promise<void>>(async () => {});
+    const { attach, expecting } = createStartGates();
+    const file = new FileTool("delete_file");
+    await inConfig({}, async () => {
+      attach("a", gate);
+      await file.invoke({ path: "x" }, expecting(undefined));
+      expect(gate).not.toHaveBeenCalled();
+      await file.invoke({ path: "x" });
+      expect(gate).toHaveBeenCalledOnce();
+    });
+    expect(file.ran).toHaveLength(2);
+  });
+
+  test("a configuration that nobody watches stays the same", async () => {
+    const { expecting } = createStartGates();
+    for (const config of [undefined, {}, { callbacks: [] }, { callbacks: new CallbackManager() }])
+      expect(expecting(config)).toBe(config);
+    const config: RunnableConfig = {};
+    await inConfig(config, async () => createStartGates().attach("a", async () => {}));
+    expect(expecting(config)).toBe(config);
   });
 
   test("what a gate throws keeps the tool from starting", async () => {
     const config: RunnableConfig = {};
     const file = new FileTool("delete_file");
     await inConfig(config, async () =>
-      createStartGates()("a", async () => {
+      createStartGates().attach("a", async () => {
         throw new Error("no");
       }),
     );
