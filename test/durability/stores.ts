@@ -69,3 +69,12 @@ export async function storeAt(place: Place): Promise<BaseCheckpointSaver> {
   open.set(key, known);
   return known;
 }
+
+/** Leaves nothing behind on a server that is not ours. */
+export async function dropSchema(place: Extract<Place, { kind: "postgres" }>): Promise<void> {
+  const saver = PostgresSaver.fromConnString(place.url);
+  // The pool is the saver's own; no other client is installed.
+  const { pool } = saver as unknown as { pool: { query(sql: string): Promise<unknown> } };
+  await pool.query(`DROP SCHEMA IF EXISTS ${place.schema} CASCADE`);
+  await saver.end();
+}
