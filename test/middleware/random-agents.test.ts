@@ -49,7 +49,7 @@ const oddId = fc.oneof(
   { weight: 6, arbitrary: fc.uuid() },
   fc.constantFrom<string | undefined>(undefined, "", "same", "</user>", "__proto__", "constructor"),
 );
-const proposed: fc.Arbitrary<Proposed> = fc.record({
+const proposal: fc.Arbitrary<Proposed> = fc.record({
   name: fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...NAMES) }, fc.constantFrom("nobody", "")),
   args: oddArgs,
   id: oddId,
@@ -134,7 +134,7 @@ function meddler(
 const message: fc.Arbitrary<BaseMessage> = fc.oneof(
   fc.string({ unit: "binary", maxLength: 200 }).map((text): BaseMessage => new HumanMessage(text)),
   fc.string({ unit: "binary" }).map((text): BaseMessage => new AIMessage(text)),
-  fc.array(proposed, { maxLength: 3 }).map((calls): BaseMessage => proposes(calls, "calls")),
+  fc.array(proposal, { maxLength: 3 }).map((calls): BaseMessage => proposes(calls, "calls")),
   fc.string().map((text): BaseMessage => new SystemMessage(text)),
   fc
     .tuple(fc.string({ unit: "binary" }), fc.string())
@@ -153,7 +153,7 @@ const message: fc.Arbitrary<BaseMessage> = fc.oneof(
 
 const scene = fc.record({
   history: fc.array(message, { maxLength: 6 }),
-  steps: fc.array(fc.array(proposed, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
+  steps: fc.array(fc.array(proposal, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
   outside: meddling(MEDDLING),
   inside: meddling(INSIDE),
   classes: fc.boolean(),
@@ -224,6 +224,29 @@ const keyOf = (name: string, args: unknown): string =>
 const guardedRuns = ({ ran }: { ran: { name: string; args: unknown }[] }) =>
   ran.filter(({ name }) => GUARDED.includes(name));
 
+const callsIn = (list: readonly BaseMessage[]): Proposed[] =>
+  list.flatMap((one) => (AIMessage.isInstance(one) ? (one.tool_calls ?? []) : []));
+const answersOf = (list: readonly BaseMessage[]): string[] =>
+  list.filter(isTool).map(({ tool_call_id: id }) => id);
+const count = (ids: readonly unknown[], id: unknown): number => ids.filter((one) => one === id).length;
+
+/** Calls of a run that got more answers than there are calls of their id, and guarded ones that got none. */
+function answersIn(messages: readonly BaseMessage[]): { twice: string[]; never: string[] } {
+  const start = messages.findLastIndex(({ content }) => content === "go");
+  const proposed = callsIn(messages.slice(start));
+  const ids = proposed.map(({ id }) => id);
+  const answers = answersOf(messages.slice(start));
+  // The host may drop a call whose id is not its own.
+  const everywhere = [...callsIn(messages).map(({ id }) => id), ...answersOf(messages.slice(0, start))];
+  const own = (id: string | undefined): id is string => Boolean(id) && count(everywhere, id) === 1;
+  return {
+    twice: answers.filter((id) => count(answers, id) > Math.max(1, count(ids, id))),
+    never: proposed.flatMap(({ id, name }) =>
+      own(id) && GUARDED.includes(name) && !answers.includes(id) ? [id] : [],
+    ),
+  };
+}
+
 describe.each(VERSIONS)("whatever the model proposes and the middlewares around do, %s", (version) => {
   test("no guarded tool runs without a verdict that allows it, with what was judged", async () => {
     await fc.assert(
@@ -234,11 +257,11 @@ describe.each(VERSIONS)("whatever the model proposes and the middlewares around 
           expect(outcome.judged).toContain(keyOf(name, args));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 70 },
     );
   }, 120_000);
 
-  test("without meddling the guard never fails a run of its own, and every call is answered once", async () => {
+  test("without meddling no run fails, no call is answered twice, and no guarded one never", async () => {
     await fc.assert(
       fc.asyncProperty(scene, async (given) => {
         const { messages, error } = await run(version, {
@@ -250,21 +273,10 @@ describe.each(VERSIONS)("whatever the model proposes and the middlewares around 
         });
         // What the host makes of odd calls of tools that nobody guards is the host's own business.
         expect(error?.stack ?? "").not.toMatch(/auto_mode|StartRefused|TypeError|RangeError/);
-        const start = messages.findLastIndex(({ content }) => content === "go");
-        const answers = messages
-          .slice(start)
-          .filter(isTool)
-          .map(({ tool_call_id }) => tool_call_id);
-        const proposals = messages
-          .slice(start)
-          .flatMap((one) => (AIMessage.isInstance(one) ? (one.tool_calls ?? []) : []));
-        const ids = proposals.map(({ id }) => id).filter(Boolean);
-        for (const id of new Set(ids))
-          expect(answers.filter((answered) => answered === id).length).toBeLessThanOrEqual(
-            ids.filter((one) => one === id).length,
-          );
+        const { twice, never } = answersIn(messages);
+        expect([twice, error === undefined ? never : []]).toEqual([[], []]);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   }, 120_000);
 
@@ -275,7 +287,7 @@ describe.each(VERSIONS)("whatever the model proposes and the middlewares around 
         expect(guardedRuns(outcome)).toEqual([]);
         expect(outcome.classifier.callCount).toBe(0);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   }, 120_000);
 });
