@@ -80,33 +80,38 @@ export async function judgeCalls(
   options.signal?.throwIfAborted();
   const started = performance.now();
   const end = new AbortController();
-  const stop = (): void => end.abort(options.signal?.reason);
-  options.signal?.addEventListener("abort", stop, { once: true });
+  let stop: ((reason: unknown) => void) | undefined;
+  const onAbort = (): void => stop?.(options.signal?.reason);
+  options.signal?.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(
-    () => end.abort(new DOMException("The classifier did not answer in time.", "TimeoutError")),
+    () => stop?.(new DOMException("The classifier did not answer in time.", "TimeoutError")),
     options.timeoutMs,
   );
-  const ended = new Promise<typeof ENDED>((resolve) => {
-    end.signal.addEventListener("abort", () => resolve(ENDED), { once: true });
-  });
 
   let response: ClassifierResponse | typeof ENDED | undefined;
   let error: unknown;
   try {
-    // Inside an async function, so that a classifier that throws at once is one more rejection.
-    const asked = (async () =>
-      classifier.invoke(request, {
-        signal: end.signal,
-        runName: "auto_mode",
-        tags: [NO_STREAM],
-        ...(options.metadata ? { metadata: options.metadata } : {}),
-      }))();
-    response = await Promise.race([asked, ended]);
+    // One promise for all of it: whoever settles it first, what comes later is ignored.
+    response = await new Promise<ClassifierResponse | typeof ENDED>((resolve, reject) => {
+      stop = (reason) => {
+        resolve(ENDED);
+        end.abort(reason);
+      };
+      // A classifier that throws at once is one more rejection.
+      Promise.resolve(
+        classifier.invoke(request, {
+          signal: end.signal,
+          runName: "auto_mode",
+          tags: [NO_STREAM],
+          ...(options.metadata ? { metadata: options.metadata } : {}),
+        }),
+      ).then(resolve, reject);
+    });
   } catch (caught) {
     error = caught ?? new Error("The classifier failed without an error.");
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener("abort", stop);
+    options.signal?.removeEventListener("abort", onAbort);
   }
   // Whatever came of it meanwhile: an aborted run is the user's decision, not a failure.
   options.signal?.throwIfAborted();

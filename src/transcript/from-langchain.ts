@@ -4,7 +4,7 @@ import { CallNames } from "./call-names.js";
 import { bitsOf, type ContentEntry, type EntryKind } from "./channels.js";
 import { classOfResult, isOurs, langchainPieces, noteSource, type Surroundings } from "./langchain-pieces.js";
 import { type Fields, fieldsOf } from "./media.js";
-import { fieldOf, kindOfMessage, listOf, sourceTag } from "./message-fields.js";
+import { fieldOf, kindOfMessage, sourceTag } from "./message-fields.js";
 import { type Piece, userPieces } from "./message-pieces.js";
 import type { PositionMap } from "./position-map.js";
 import type { SeenHistory } from "./seen-history.js";
@@ -30,19 +30,23 @@ export interface LangchainSourceOptions {
 
 const USERS = bitsOf(["user", "delegator"]);
 
-/** The fields that the entries of a message are made of, and what of its metadata is. */
-function partsOf(message: Fields): unknown[] {
-  const kwargs = fieldsOf(fieldOf(message, "additional_kwargs"));
-  return [
-    fieldOf(message, "content"),
-    fieldOf(message, "tool_calls"),
-    fieldOf(message, "invalid_tool_calls"),
-    kwargs?.["reasoning"],
-    kwargs?.["reasoning_content"],
-    kwargs?.["refusal"],
-    kwargs?.["tool_outputs"],
-    fieldsOf(fieldOf(message, "response_metadata"))?.["stop_reason"],
-  ];
+/** The fields that the entries of a message are made of. `undefined` if one cannot be read. */
+function partsOf(message: Fields): unknown[] | undefined {
+  try {
+    const kwargs = fieldsOf(message["additional_kwargs"]);
+    return [
+      message["content"],
+      message["tool_calls"],
+      message["invalid_tool_calls"],
+      kwargs?.["reasoning"],
+      kwargs?.["reasoning_content"],
+      kwargs?.["refusal"],
+      kwargs?.["tool_outputs"],
+      fieldsOf(message["response_metadata"])?.["stop_reason"],
+    ];
+  } catch {
+    return undefined;
+  }
 }
 
 class LangchainSource implements TranscriptSource, Surroundings {
@@ -85,9 +89,10 @@ class LangchainSource implements TranscriptSource, Surroundings {
     const at = index - this.#earlier.length;
     const message = fieldsOf(this.#messages[at]);
     const variant = message && this.#variantOf(message, at);
-    return variant === undefined
+    const parts = message && partsOf(message);
+    return variant === undefined || parts === undefined
       ? build()
-      : recent.recall(message, variant, partsOf(message as Fields), build);
+      : recent.recall(message, variant, parts, build);
   }
 
   /** What the entries depend on beside the parts of the message. `undefined` for what is not to be remembered. */
@@ -102,8 +107,9 @@ class LangchainSource implements TranscriptSource, Surroundings {
       }
       case "ai": {
         // The calls that are judged are in the view once they are history.
-        const calls = listOf(message, "tool_calls");
-        if (calls.some((_, call) => this.isJudged(message, call))) return undefined;
+        const calls = fieldOf(message, "tool_calls");
+        const count = Array.isArray(calls) ? calls.length : 0;
+        for (let call = 0; call < count; call += 1) if (this.isJudged(message, call)) return undefined;
         return isOurs(message) ? "ours" : "agent";
       }
       default:

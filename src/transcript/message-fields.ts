@@ -32,6 +32,12 @@ export function listOf(message: Fields, name: string): readonly Fields[] {
 
 /** The message's type. Messages may come from another copy of core, so no class is asked. */
 function typeOf(message: Fields): unknown {
+  try {
+    // Most messages answer at once, and this is asked of every message of a history.
+    if (typeof message["getType"] === "function") return message["getType"]() as unknown;
+  } catch {
+    // It is asked once more below, and then for other fields.
+  }
   for (const name of ["getType", "_getType"]) {
     const ask = fieldOf(message, name);
     if (typeof ask !== "function") continue;
@@ -55,9 +61,13 @@ export function kindOfMessage(message: Fields): MessageKind {
 
 /** The tag that says which program made the message; undefined on a message that has none. */
 export function sourceTag(message: Fields): unknown {
-  return (
-    fieldsOf(fieldOf(message, "additional_kwargs"))?.["lc_source"] ??
-    fieldsOf(fieldOf(message, "response_metadata"))?.["lc_source"] ??
-    undefined
-  );
+  try {
+    return tagIn(message["additional_kwargs"]) ?? tagIn(message["response_metadata"]);
+  } catch {
+    return tagIn(fieldOf(message, "additional_kwargs")) ?? tagIn(fieldOf(message, "response_metadata"));
+  }
+}
+
+function tagIn(fields: unknown): unknown {
+  return fieldsOf(fields)?.["lc_source"] ?? undefined;
 }

@@ -100,7 +100,7 @@ function reasoningPieces(blocks: readonly KnownBlock[], kwargs: Fields): Piece[]
 }
 
 function agentPieces(message: Fields, blocks: readonly KnownBlock[], kwargs: Fields, ours: boolean): Piece[] {
-  const spoken = blocks.filter(({ kind }) => SPOKEN.has(kind));
+  const spoken = blocks.length === 0 ? blocks : blocks.filter(({ kind }) => SPOKEN.has(kind));
   const refusal = typeof kwargs["refusal"] === "string" ? kwargs["refusal"] : "";
   const metadata = fieldsOf(fieldOf(message, "response_metadata"));
   const stopped = metadata?.["stop_reason"] === "refusal" && !spoken.some(({ kind }) => kind === "refusal");
@@ -142,11 +142,12 @@ export function agentMessagePieces(
   const kwargs = fieldsOf(fieldOf(message, "additional_kwargs")) ?? {};
   const calls = listOf(message, "tool_calls");
   const broken = listOf(message, "invalid_tool_calls");
-  const pieces = [
-    ...reasoningPieces(blocks, kwargs),
-    ...agentPieces(message, blocks, kwargs, ours),
-    ...serverPieces(blocks, kwargs),
-  ];
+  const pieces = agentPieces(message, blocks, kwargs, ours);
+  // Most messages that propose calls say nothing else.
+  if (blocks.length > 0 || Object.keys(kwargs).length > 0) {
+    pieces.unshift(...reasoningPieces(blocks, kwargs));
+    pieces.push(...serverPieces(blocks, kwargs));
+  }
   for (const [index, call] of calls.entries())
     if (!isJudged(index)) pieces.push({ from: "tool_call", build: () => callEntry(call) });
   for (const call of broken) pieces.push({ from: "malformed_tool_call", build: () => malformedEntry(call) });
