@@ -103,6 +103,10 @@ export interface StartGates {
 const runningConfig = (): RunnableConfig | undefined =>
   AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
 
+function managerOf({ callbacks }: RunnableConfig): CallbackManager | undefined {
+  return callbacks instanceof CallbackManager ? callbacks : CallbackManager.configure(callbacks);
+}
+
 /**
  * Makes the gates of one middleware. Needs AsyncLocalStorage; where there is none, as in a browser build,
  * nothing is attached and only the proxied tool judges changed calls.
@@ -110,6 +114,8 @@ const runningConfig = (): RunnableConfig | undefined =>
 export function createStartGates(): StartGates {
   const watches: Watches = new WeakMap();
   const own = new WeakSet<object>();
+  // The managers that a watch was added to, as they were without it.
+  const unwatched = new WeakMap<CallbackManager, CallbackManager>();
   return {
     attach(id, gate) {
       const config = runningConfig();
@@ -119,11 +125,12 @@ export function createStartGates(): StartGates {
         watch = new StartWatch();
         own.add(watch);
         watches.set(config, watch);
+        const known = managerOf(config) ?? new CallbackManager();
         // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
         // turn is the tool's own business.
-        const known = config.callbacks && CallbackManager.configure(config.callbacks);
-        const manager = known?.copy() ?? new CallbackManager();
+        const manager = known.copy();
         manager.addHandler(watch, false);
+        unwatched.set(manager, known);
         config.callbacks = manager;
         // The node's own name would hide the name of the tool that starts.
         if (config.runName === "tools") delete config.runName;
@@ -135,11 +142,13 @@ export function createStartGates(): StartGates {
       // Without callbacks of its own the tool takes those of the running config.
       const callbacks = given?.callbacks ?? runningConfig()?.callbacks;
       if (!(callbacks instanceof CallbackManager)) return given;
+      const known = unwatched.get(callbacks);
+      if (known) return { ...given, callbacks: known };
       const watch = callbacks.handlers.find((handler) => own.has(handler));
       if (!watch) return given;
-      const unwatched = callbacks.copy();
-      unwatched.removeHandler(watch);
-      return { ...given, callbacks: unwatched };
+      const copy = callbacks.copy();
+      copy.removeHandler(watch);
+      return { ...given, callbacks: copy };
     },
   };
 }
