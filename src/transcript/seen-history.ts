@@ -25,6 +25,8 @@ export class SeenHistory {
   readonly #delegation: ReadonlySet<string>;
   readonly #messages: unknown[] = [];
   readonly #kinds: KindBits[] = [];
+  /** How many messages have each set of kinds. There are few sets, and many messages. */
+  readonly #counts = new Map<KindBits, number>();
   #names = new CallNames();
 
   constructor(delegationTools: readonly string[]) {
@@ -43,8 +45,10 @@ export class SeenHistory {
     const end = Math.max(0, Math.min(proposal, messages.length - UNSETTLED));
     this.#forgetFrom(this.#commonLength(messages, end));
     for (let at = this.#kinds.length; at < end; at += 1) {
+      const kinds = this.#kindsAt(messages, at);
       this.#messages.push(messages[at]);
-      this.#kinds.push(this.#kindsAt(messages, at));
+      this.#kinds.push(kinds);
+      this.#counts.set(kinds, (this.#counts.get(kinds) ?? 0) + 1);
     }
   }
 
@@ -65,7 +69,7 @@ export class SeenHistory {
   /** How many settled messages have an entry of these kinds, which are those of whole channels. */
   count(kinds: KindBits): number {
     let count = 0;
-    for (const own of this.#kinds) if ((own & kinds) !== 0) count += 1;
+    for (const [own, messages] of this.#counts) if ((own & kinds) !== 0) count += messages;
     return count;
   }
 
@@ -83,6 +87,8 @@ export class SeenHistory {
 
   #forgetFrom(at: number): void {
     if (at === this.#kinds.length) return;
+    for (const kinds of this.#kinds.slice(at))
+      this.#counts.set(kinds, (this.#counts.get(kinds) as number) - 1);
     this.#messages.length = at;
     this.#kinds.length = at;
     this.#names = new CallNames();

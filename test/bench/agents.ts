@@ -9,20 +9,25 @@ import {
 } from "@langchain/core/decisions";
 import { AIMessage, type BaseMessage, ToolMessage } from "@langchain/core/messages";
 import type { ChatResult } from "@langchain/core/outputs";
-import { MemorySaver } from "@langchain/langgraph";
-import { type AgentMiddleware, createAgent, createMiddleware, tool } from "langchain";
+import { MemorySaver, ReducedValue, StateSchema } from "@langchain/langgraph";
+import { type AgentMiddleware, type ReactAgent, createAgent, createMiddleware, tool } from "langchain";
 import { autoModeMiddleware } from "langchain-auto-mode";
 import { z } from "zod";
 
+/** Is told before each step how many calls were made. The step waits for it. */
+export type BeforeStep = (done: number) => Promise<void>;
+
 /** Proposes `parallel` calls a step until it has proposed `total`, then ends. Takes no time of its own. */
-export class LoopModel extends BaseChatModel {
+class LoopModel extends BaseChatModel {
   readonly #total: number;
   readonly #parallel: number;
+  readonly #beforeStep: BeforeStep | undefined;
 
-  constructor(total: number, parallel: number) {
+  constructor(total: number, parallel: number, beforeStep?: BeforeStep) {
     super({});
     this.#total = total;
     this.#parallel = parallel;
+    this.#beforeStep = beforeStep;
   }
 
   _llmType(): string {
@@ -35,6 +40,7 @@ export class LoopModel extends BaseChatModel {
 
   async _generate(messages: BaseMessage[]): Promise<ChatResult> {
     const done = messages.filter((message) => message.getType() === "tool").length;
+    await this.#beforeStep?.(done);
     const count = Math.min(this.#parallel, this.#total - done);
     const message = new AIMessage({
       content: count > 0 ? "" : "done",
@@ -49,17 +55,23 @@ export class LoopModel extends BaseChatModel {
   }
 }
 
-/** Answers every question with 0.1, at once or after a delay. Counts its requests. */
+/**
+ * Answers every question with 0.1, at once or after a delay; or every few questions with 0.9. Counts its
+ * requests.
+ */
 export class SteadyClassifier extends BaseDecisionModel {
   lc_namespace = ["bench", "decisions"];
   requests = 0;
-  /** Length of the last request as JSON. */
-  size = 0;
+  /** The last request. */
+  last: { state: State; questions: Record<string, Question> } | undefined;
   readonly #delayMs: number;
+  readonly #blockEvery: number;
+  #questions = 0;
 
-  constructor(delayMs = 0) {
+  constructor(delayMs = 0, blockEvery = Number.POSITIVE_INFINITY) {
     super({ model: "steady" });
     this.#delayMs = delayMs;
+    this.#blockEvery = blockEvery;
   }
 
   get _provider(): string {
@@ -68,14 +80,21 @@ export class SteadyClassifier extends BaseDecisionModel {
 
   async _classify(state: State, questions: Record<string, Question>): Promise<ClassifierResponse> {
     this.requests += 1;
-    if (this.measured) this.size = JSON.stringify({ state, questions }).length;
+    this.last = { state, questions };
     if (this.#delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.#delayMs));
-    const answers = Object.fromEntries(Object.keys(questions).map((id) => [id, { type: "noul", noul: 0.1 }]));
+    const answers = Object.fromEntries(
+      Object.keys(questions).map((id) => {
+        this.#questions += 1;
+        return [id, { type: "noul", noul: this.#questions % this.#blockEvery === 0 ? 0.9 : 0.1 }];
+      }),
+    );
     return parseClassifierResponse({ model: this.model, answers });
   }
+}
 
-  /** Whether sizes are measured, which costs time of its own. */
-  measured = false;
+function toJson(message: BaseMessage) {
+  const { tool_calls } = message as AIMessage;
+  return { role: message.getType(), content: message.content, ...(tool_calls ? { tool_calls } : {}) };
 }
 
 /**
@@ -92,7 +111,7 @@ export function plainGuard(names: readonly string[], classifier: BaseDecisionMod
       const response = await classifier.invoke(
         {
           state: {
-            messages: state.messages.slice(-30),
+            messages: state.messages.slice(-30).map(toJson) as never,
             call: { name: toolCall.name, args: toolCall.args as never, description },
           },
           questions: {
@@ -120,7 +139,34 @@ export function plainGuard(names: readonly string[], classifier: BaseDecisionMod
 export const noOp = (): AgentMiddleware =>
   createMiddleware({ name: "noOp", wrapToolCall: (request, handler) => handler(request) });
 
-export type Kind = "none" | "no-op" | "plain guard" | "auto mode" | "auto mode, unlisted";
+/** What the host takes for a middleware that keeps a state and sees the model node, and does nothing. */
+function noOpWithState(): AgentMiddleware {
+  const value = z.custom<object>(() => true);
+  const field = () =>
+    new ReducedValue(
+      value.default(() => ({})),
+      { inputSchema: z.custom<unknown>(() => true), reducer: (kept: object) => kept },
+    );
+  return createMiddleware({
+    name: "noOpWithState",
+    stateSchema: new StateSchema({ _noOp: field(), _noOp_input: field() }),
+    wrapModelCall: (request, handler) => handler(request),
+    wrapToolCall: (request, handler) => handler(request),
+  }) as unknown as AgentMiddleware;
+}
+
+export type Kind =
+  | "none"
+  | "no-op"
+  | "no-op with state"
+  | "plain guard"
+  | "auto mode"
+  | "auto mode, unlisted";
+
+const UNLIMITED = {
+  consecutiveBlocks: Number.POSITIVE_INFINITY,
+  totalBlocks: Number.POSITIVE_INFINITY,
+};
 
 function middlewareOf(kind: Kind, classifier: SteadyClassifier): AgentMiddleware[] {
   switch (kind) {
@@ -128,10 +174,12 @@ function middlewareOf(kind: Kind, classifier: SteadyClassifier): AgentMiddleware
       return [];
     case "no-op":
       return [noOp()];
+    case "no-op with state":
+      return [noOpWithState()];
     case "plain guard":
       return [plainGuard(["work"], classifier)];
     case "auto mode":
-      return [autoModeMiddleware({ tools: ["work"], classifier }) as AgentMiddleware];
+      return [autoModeMiddleware({ tools: ["work"], classifier, limits: UNLIMITED }) as AgentMiddleware];
     case "auto mode, unlisted":
       return [
         autoModeMiddleware({ tools: ["other"], classifier, onUnknownTool: "ignore" }) as AgentMiddleware,
@@ -144,36 +192,51 @@ export interface Setup {
   version: "v1" | "v2";
   calls: number;
   parallel: number;
-  checkpointer: boolean;
+  checkpointer: boolean | MemorySaver;
   delayMs?: number;
+  /** Blocks each so many-th call. */
+  blockEvery?: number;
 }
 
-/** Makes an agent; running it makes `calls` tool calls in one turn. */
-export function makeAgent({ kind, version, calls, parallel, checkpointer, delayMs }: Setup) {
-  const classifier = new SteadyClassifier(delayMs);
-  const work = tool(async ({ path }) => `done ${path}`, {
-    name: "work",
-    description: "Formats one file.",
-    schema: z.object({ path: z.string(), lines: z.number() }),
-  });
-  const agent = createAgent({
-    model: new LoopModel(calls, parallel),
-    tools: [work],
-    middleware: middlewareOf(kind, classifier),
-    version,
-    ...(checkpointer ? { checkpointer: new MemorySaver() } : {}),
-  });
-  let thread = 0;
-  const run = async (): Promise<void> => {
-    thread += 1;
-    const result = await agent.invoke(
+/** An agent that makes `calls` tool calls in one turn. Each run is a thread of its own. */
+export class AgentLoop {
+  readonly classifier: SteadyClassifier;
+  readonly #setup: Setup;
+  readonly #agent: ReactAgent;
+  #thread = 0;
+
+  constructor(setup: Setup, beforeStep?: BeforeStep) {
+    const { kind, version, calls, parallel, checkpointer, delayMs, blockEvery } = setup;
+    this.#setup = setup;
+    this.classifier = new SteadyClassifier(delayMs, blockEvery);
+    const work = tool(async ({ path }) => `done ${path}`, {
+      name: "work",
+      description: "Formats one file.",
+      schema: z.object({ path: z.string(), lines: z.number() }),
+    });
+    this.#agent = createAgent({
+      model: new LoopModel(calls, parallel, beforeStep),
+      tools: [work],
+      middleware: middlewareOf(kind, this.classifier),
+      version,
+      ...(checkpointer ? { checkpointer: checkpointer === true ? new MemorySaver() : checkpointer } : {}),
+    }) as unknown as ReactAgent;
+  }
+
+  /** Runs it on a new thread, and gives the thread's id. */
+  async run(): Promise<string> {
+    this.#thread += 1;
+    const thread = `thread-${this.#thread}`;
+    const { calls, kind, blockEvery = Number.POSITIVE_INFINITY } = this.#setup;
+    const result = await this.#agent.invoke(
       { messages: [{ role: "user", content: "Please format all files." }] },
-      { recursionLimit: calls * 4 + 20, configurable: { thread_id: `thread-${thread}` } },
+      { recursionLimit: calls * 4 + 20, configurable: { thread_id: thread } },
     );
     const answers = (result.messages as BaseMessage[]).filter((message) => message.getType() === "tool");
     // A benchmark of work that did not happen would measure nothing.
-    if (answers.length !== calls || answers.some((message) => !message.text.startsWith("done")))
-      throw new Error(`${kind}: expected ${calls} results, got ${answers.length}`);
-  };
-  return { run, classifier };
+    const ran = answers.filter((message) => message.text.startsWith("done")).length;
+    if (answers.length !== calls || ran !== calls - Math.floor(calls / blockEvery))
+      throw new Error(`${kind}: of ${calls} calls ${answers.length} were answered and ${ran} ran`);
+    return thread;
+  }
 }

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { main } from "./growth.js";
+
+test("the benchmark of growth runs; neither the request nor the state grows with the thread", async () => {
+  const lines: string[] = [];
+  const { history, checkpoints, memory } = await main(
+    ["--longest", "1000", "--calls", "2", "--rounds", "1", "--steps", "100"],
+    (line) => lines.push(line),
+  );
+
+  expect(history.map(({ length }) => length)).toEqual([10, 100, 1000]);
+  const [, short, long] = history.map(({ requestLength }) => requestLength);
+  // One digit more in the count of what is left out.
+  expect(long).toBe((short as number) + 1);
+  for (const { firstMs, laterMs, ratio } of history) {
+    expect(Math.min(firstMs, laterMs)).toBeGreaterThanOrEqual(0);
+    expect(ratio).toBeGreaterThanOrEqual(0);
+  }
+  const [few, many] = checkpoints.map(({ bytes }) => bytes);
+  // One more digit in each of the ids of the step's ten calls, and in the counters.
+  expect((many as number) - (few as number)).toBeLessThan(20);
+  expect(few).toBeGreaterThan(500);
+  expect(memory.steps).toBe(100);
+  expect(lines.join("\n")).toContain("| guarded calls | bytes |");
+}, 120_000);
+
+test("the benchmark of growth names what its options take", async () => {
+  await expect(main(["--longest", "50"])).rejects.toThrow("--longest takes 100 or more");
+});
