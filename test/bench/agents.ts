@@ -152,7 +152,7 @@ function noOpWithState(): AgentMiddleware {
     stateSchema: new StateSchema({ _noOp: field(), _noOp_input: field() }),
     wrapModelCall: (request, handler) => handler(request),
     wrapToolCall: (request, handler) => handler(request),
-  }) as unknown as AgentMiddleware;
+  });
 }
 
 export type Kind =
@@ -220,7 +220,7 @@ export class AgentLoop {
       middleware: middlewareOf(kind, this.classifier),
       version,
       ...(checkpointer ? { checkpointer: checkpointer === true ? new MemorySaver() : checkpointer } : {}),
-    }) as unknown as ReactAgent;
+    });
   }
 
   /** Runs it on a new thread, and gives the thread's id. */

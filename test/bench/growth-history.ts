@@ -28,6 +28,9 @@ const work = tool(async () => RESULT, {
   schema: z.object({ path: z.string(), lines: z.number() }),
 });
 
+const runTool = ({ toolCall: { id } }: ToolCallRequest) =>
+  new ToolMessage({ content: RESULT, tool_call_id: id ?? "", name: "work" });
+
 /** A thread of an agent with this middleware, on which one call after the other is judged. */
 class Thread {
   readonly classifier = new SteadyClassifier();
@@ -90,10 +93,8 @@ class Thread {
     };
     const toolCall = { ...message.tool_calls?.[0] };
     const request = { toolCall, tool: work, state, runtime: {} } as unknown as ToolCallRequest;
-    const handler = async ({ toolCall: { id } }: ToolCallRequest) =>
-      new ToolMessage({ content: RESULT, tool_call_id: id ?? "", name: "work" });
     const before = process.cpuUsage();
-    await this.#middleware.wrapToolCall?.(request as never, handler as never);
+    await this.#middleware.wrapToolCall?.(request, runTool);
     const { user, system } = process.cpuUsage(before);
     this.#addAnswer(message);
     return (user + system) / 1000;

@@ -14,17 +14,17 @@ export interface SlicedLoop {
 /** One run of `calls` calls, which rests after each slice of `size` calls. */
 function oneRun(setup: Setup, size: number): SlicedLoop {
   let ended: Promise<unknown> | undefined;
-  let goOn = (): void => {};
-  let atRest = (): void => {};
+  let goOn: (() => void) | undefined;
+  let atRest: (() => void) | undefined;
   const loop = new AgentLoop(setup, async (done) => {
     if (done === 0 || done === setup.calls || done % size !== 0) return;
     const rested = new Promise<void>((resolve) => (goOn = resolve));
-    atRest();
+    atRest?.();
     await rested;
   });
   const next = async (): Promise<void> => {
     const rest = new Promise<void>((resolve) => (atRest = resolve));
-    if (ended) goOn();
+    if (ended) goOn?.();
     else ended = loop.run();
     await Promise.race([rest, ended]);
   };

@@ -82,10 +82,10 @@ export interface Figure {
 }
 
 /** Milliseconds that something takes. Processor time counts all threads, garbage collection too. */
-async function timed(measure: Measure, work: () => Promise<void>): Promise<number> {
+async function timed(by: Measure, work: () => Promise<void>): Promise<number> {
   const [wall, processor] = [performance.now(), process.cpuUsage()];
   await work();
-  if (measure === "wall") return performance.now() - wall;
+  if (by === "wall") return performance.now() - wall;
   const { user, system } = process.cpuUsage(processor);
   return (user + system) / 1000;
 }
