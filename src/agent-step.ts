@@ -1,7 +1,7 @@
 import type { AIMessage } from "@langchain/core/messages";
 import { takeSnapshot } from "./arguments.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "./guard.js";
-import { type CountedCall, INITIAL, type StepState, type ThreadState } from "./limits/state.js";
+import { INITIAL, type StepState, type ThreadState } from "./limits/state.js";
 import type { Policy } from "./policy.js";
 import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./step-calls.js";
 import { type StateKeys, stepContext } from "./step-context.js";
@@ -25,6 +25,8 @@ interface StepsOf {
   readonly keys: StateKeys;
   readonly toolsOf: ToolsOf;
   readonly histories: SeenHistories;
+  /** The steps that are being judged now, by their names. */
+  readonly planning: Map<string, AgentStep>;
 }
 
 /** One AIMessage and its calls. All of its calls share the one request. */
@@ -38,6 +40,7 @@ export class AgentStep {
   readonly #policy: Policy;
   readonly #keys: StateKeys;
   readonly #histories: SeenHistories;
+  readonly #planning: Map<string, AgentStep>;
   readonly #first: Request;
   readonly #position: number;
   /** The tools that the model was given. */
@@ -50,10 +53,11 @@ export class AgentStep {
   #strayCount = 0;
   #plan: Promise<Plan> | undefined;
 
-  constructor({ policy, keys, toolsOf, histories }: StepsOf, first: Request) {
+  constructor({ policy, keys, toolsOf, histories, planning }: StepsOf, first: Request) {
     this.#policy = policy;
     this.#keys = keys;
     this.#histories = histories;
+    this.#planning = planning;
     this.#first = first;
     const last = lastAiMessage(first.state.messages);
     this.message = last?.message;
@@ -62,6 +66,16 @@ export class AgentStep {
     this.tools = (last && toolsOf.get(last.message)) ?? [];
     this.thread = threadOf(first.state, keys);
     this.#earlier = this.thread.step?.messageId === this.messageId ? this.thread.step : undefined;
+  }
+
+  /** What no other step of any thread is called. */
+  get name(): string {
+    return `${this.thread.turn} ${this.messageId}`;
+  }
+
+  /** The thread's messages, as the first call of the step found them. */
+  get messages(): Request["state"]["messages"] {
+    return this.#first.state.messages;
   }
 
   /** Written by the trusted model: nothing waits or throws, a stop halts the run. */
@@ -122,21 +136,6 @@ export class AgentStep {
     return [...(await this.#planned()).values()].some(({ decision }) => decision.action === "park");
   }
 
-  /**
-   * Whether the state needs to hear of these calls. An allowed call that stands alone in its step, with no
-   * count to clear, changes nothing, and its result can stay as the tool gave it.
-   */
-  mattersToCount(calls: readonly CountedCall[]): boolean {
-    const { consecutiveBlocks, consecutiveUnavailable } = this.thread.standing.counters;
-    return (
-      calls.length > 0 &&
-      // Beside another call the order counts: that one may become a guarded one on its way, and be blocked.
-      (this.message?.tool_calls?.length !== 1 ||
-        consecutiveBlocks + consecutiveUnavailable > 0 ||
-        calls.some(({ outcome }) => outcome !== "allowed"))
-    );
-  }
-
   /** The call's place in its message; -1 for a call that stands in none, or shares its id. */
   #indexOf({ toolCall: { id } }: Request): number {
     if (!id) return -1;
@@ -154,12 +153,15 @@ export class AgentStep {
   async #planned(): Promise<Plan> {
     // After a microtask, so that all calls of the step have entered, with what outer middlewares made of them.
     this.#plan ??= Promise.resolve().then(() => this.#decide());
+    this.#planning.set(this.name, this);
     try {
       return await this.#plan;
     } catch (error) {
       // An aborted plan binds nobody who enters again.
       this.#plan = undefined;
       throw error;
+    } finally {
+      if (this.#planning.get(this.name) === this) this.#planning.delete(this.name);
     }
   }
 

@@ -5,6 +5,17 @@ import type { Policy } from "./policy.js";
 import { lastAiMessage, type Request } from "./step-calls.js";
 import { SeenHistories } from "./transcript/seen-history.js";
 
+/** Whether two lists of messages say the same. Copies of one checkpoint do. */
+function saySame(a: readonly BaseMessage[], b: readonly BaseMessage[]): boolean {
+  if (a.length !== b.length) return false;
+  try {
+    return a.every((message, at) => message === b[at] || JSON.stringify(message) === JSON.stringify(b[at]));
+  } catch {
+    // What JSON cannot hold cannot be compared.
+    return false;
+  }
+}
+
 /** Holds the steps of one middleware, each as long as its AIMessage lives. */
 export function createSteps(
   policy: Policy,
@@ -12,7 +23,14 @@ export function createSteps(
   toolsOf: ToolsOf,
 ): (request: Request) => AgentStep {
   const steps = new WeakMap<object, AgentStep>();
-  const shared = { policy, keys, toolsOf, histories: new SeenHistories(policy.view.delegationTools) };
+  const planning = new Map<string, AgentStep>();
+  const shared = {
+    policy,
+    keys,
+    toolsOf,
+    planning,
+    histories: new SeenHistories(policy.view.delegationTools),
+  };
   return (request) => {
     // Siblings share their AIMessage object; runs and threads never do.
     const key = lastAiMessage(request.state.messages)?.message ?? request.toolCall;
@@ -21,7 +39,15 @@ export function createSteps(
     // A model may hand out one object twice, also to two threads. And approvals arrive between two passes
     // over one message: what was decided before them is stale.
     if (known?.thread.turn === thread.turn && approvalsOf(known.thread) === approvalsOf(thread)) return known;
-    const step = new AgentStep(shared, request);
+    const fresh = new AgentStep(shared, request);
+    // After a resume the host may read the checkpoint once for each call: their messages are copies then.
+    const sibling = planning.get(fresh.name);
+    const step =
+      sibling &&
+      approvalsOf(sibling.thread) === approvalsOf(thread) &&
+      saySame(sibling.messages, request.state.messages)
+        ? sibling
+        : fresh;
     steps.set(key, step);
     forgetEarlier(steps, request.state.messages);
     return step;

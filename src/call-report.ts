@@ -20,6 +20,21 @@ export interface ReportHost {
 
 type Failure = Extract<Operation, { op: "call" }>["failure"];
 
+/**
+ * Whether the state needs to hear of these calls. An allowed call that stands alone in its step, with no
+ * count to clear, changes nothing, and its result can stay as the tool gave it.
+ */
+function matterToCount({ thread, message }: AgentStep, calls: readonly CountedCall[]): boolean {
+  const { consecutiveBlocks, consecutiveUnavailable } = thread.standing.counters;
+  return (
+    calls.length > 0 &&
+    // Beside another call the order counts: that one may become a guarded one on its way, and be blocked.
+    (message?.tool_calls?.length !== 1 ||
+      consecutiveBlocks + consecutiveUnavailable > 0 ||
+      calls.some(({ outcome }) => outcome !== "allowed"))
+  );
+}
+
 /** Writes down what became of one call: its records, its counts, its answer. */
 export class CallReport {
   readonly #host: ReportHost;
@@ -92,7 +107,7 @@ export class CallReport {
     // An approval is for one start: without an answer of its tool the call would be started for ever.
     const { id } = this.#request.toolCall;
     const spent = this.#step.isApproved(id) ? id : undefined;
-    if (!this.#waiting && !this.#failure && !spent && !this.#step.mattersToCount(calls)) return undefined;
+    if (!this.#waiting && !this.#failure && !spent && !matterToCount(this.#step, calls)) return undefined;
     return {
       op: "call",
       turn: this.#step.thread.turn,

@@ -81,8 +81,10 @@ export async function judgeCalls(
   const started = performance.now();
   const end = new AbortController();
   let stop: ((reason: unknown) => void) | undefined;
-  const onAbort = (): void => stop?.(options.signal?.reason);
-  options.signal?.addEventListener("abort", onAbort, { once: true });
+  // A signal of our own: listeners of the run's are counted, and the host has one for each call of a step.
+  const run = options.signal && AbortSignal.any([options.signal]);
+  const onAbort = (): void => stop?.(run?.reason);
+  run?.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(
     () => stop?.(new DOMException("The classifier did not answer in time.", "TimeoutError")),
     options.timeoutMs,
@@ -111,7 +113,7 @@ export async function judgeCalls(
     error = caught ?? new Error("The classifier failed without an error.");
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener("abort", onAbort);
+    run?.removeEventListener("abort", onAbort);
   }
   // Whatever came of it meanwhile: an aborted run is the user's decision, not a failure.
   options.signal?.throwIfAborted();

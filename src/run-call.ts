@@ -80,7 +80,14 @@ export class CallRunner {
       return { operation: this.#report.operation };
     }
     if (action !== "run") this.#report.record(decided, key);
-    const result = await this.#handle(handler, this.#judgedRequest(decided));
+    let result: Result;
+    try {
+      result = await this.#handle(handler, this.#judgedRequest(decided));
+    } catch (error) {
+      // An interrupt is no end: the call is entered again, and recorded then.
+      if (!this.#seen && !isGraphBubbleUp(error)) this.#report.record(decided, key, "not seen");
+      throw error;
+    }
     if (!this.#seen) this.#pass(decided, "not seen");
     return { result, operation: this.#report.operation };
   }

@@ -291,6 +291,20 @@ describe("an abort of the run", () => {
     expect(await rejection(asked)).toMatchObject({ message: "stopped by the user" });
   });
 
+  test("takes none of the listeners that Node allows on the run's signal", async () => {
+    const { signal } = new AbortController();
+    let meanwhile: unknown[] | undefined;
+    await ask(
+      answering(async () => {
+        meanwhile = getEventListeners(signal, "abort");
+        return { answers: {} };
+      }),
+      1,
+      { signal },
+    );
+    expect(meanwhile).toEqual([]);
+  });
+
   test("no listener stays on the run's signal, whatever came of the request", async () => {
     const { signal } = new AbortController();
     await ask(saying({ answers: { call_1: risk(0) } }), 1, { signal });

@@ -31,7 +31,7 @@ import { toolBox } from "../kit/tools.js";
 const CONFIG = { configurable: { thread_id: "t" } };
 const NAMED = { name: "delete_file", description: "Deletes.", schema: z.object({ path: z.string() }) };
 const idOf = (config: unknown): string => (config as { toolCallId: string }).toolCallId;
-type Paused = { __interrupt__?: { value: unknown }[]; messages: ToolMessage[] };
+type Paused = { __interrupt__?: { id?: string; value: unknown }[]; messages: ToolMessage[] };
 
 // The host logs what a start gate throws.
 beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
@@ -61,6 +61,31 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
       totalBlocks: 0,
       consecutiveUnavailable: 0,
     });
+  });
+
+  test("two calls that paused go on together: one request for both, and none is judged without the other", async () => {
+    const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
+    const classifier = fakeDecisionModel().always(0);
+    const scene = stage({
+      version,
+      turns: [[del("/a", "a"), del("/b", "b")], "end"],
+      classifier,
+      tools: [asking],
+      checkpointer: new MemorySaver(),
+      config: CONFIG,
+    });
+    const go = { messages: [new HumanMessage("go")] };
+    let paused = (await scene.agent.invoke(go, CONFIG)) as unknown as Paused;
+    const requestsBefore = classifier.callCount;
+    // In one node the host pauses at the first interrupt, in one node each at both.
+    const ids = paused.__interrupt__?.map(({ id }) => id ?? "") ?? [];
+    const resume = Object.fromEntries(ids.map((id) => [id, "yes"]));
+    paused = (await scene.agent.invoke(new Command({ resume }), CONFIG)) as unknown as Paused;
+    expect([requestsBefore, classifier.callCount]).toEqual([1, 2]);
+    expect(classifier.judged.map(({ key }) => key)).toEqual(["call_1", "call_2", "call_1", "call_2"]);
+    for (const { id } of paused.__interrupt__ ?? [])
+      paused = (await scene.agent.invoke(new Command({ resume: { [id ?? ""]: "yes" } }), CONFIG)) as never;
+    expect(["a", "b"].map((id) => textOf(answerTo(paused.messages, id)))).toEqual(["/a yes", "/b yes"]);
   });
 
   test("beside a blocked call: the block counts once, although the node is entered again", async () => {

@@ -4,7 +4,7 @@ import { type ToolCallRequest, tool } from "langchain";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { VERSIONS, answerTo, play } from "../kit/agent.js";
+import { VERSIONS, answerTo, causes, play, rejection, stage } from "../kit/agent.js";
 import { answerFrom, onToolCall, replacingArgs } from "../kit/middlewares.js";
 import { call, del, draft, read } from "../kit/model.js";
 import { FileTool, toolBox } from "../kit/tools.js";
@@ -235,6 +235,25 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       });
       expect(box.ran).toEqual([]);
       expect(records.map(({ outcome, executed }) => [outcome, executed])).toEqual([["allowed", "not seen"]]);
+    });
+
+    test("that throws before the tool starts: its error passes, recorded as allowed and not seen", async () => {
+      const scene = stage({
+        version,
+        turns: [del("/tmp", "a")],
+        classifier: byPath(),
+        inside: [
+          onToolCall(() => {
+            throw new Error("no disk");
+          }),
+        ],
+      });
+      expect(causes(await rejection(scene.invoke())).some((error) => String(error).includes("no disk"))).toBe(
+        true,
+      );
+      expect(scene.records.map(({ outcome, executed }) => [outcome, executed])).toEqual([
+        ["allowed", "not seen"],
+      ]);
     });
 
     test.each([
