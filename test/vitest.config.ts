@@ -17,6 +17,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // These need more than an install: `npm run test:package`, `npm run test:durability`.
     exclude: ["test/package/**", "test/durability/**"],
+    // Without this a machine of two cores gets one worker.
+    maxWorkers: 2,
     testTimeout: 20_000,
     // Concurrent tests are snippets, each a process of its own.
     maxConcurrency: 2,

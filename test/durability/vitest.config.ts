@@ -6,6 +6,7 @@ export default defineConfig({
   root: fileURLToPath(new URL("../..", import.meta.url)),
   test: {
     include: ["test/durability/**/*.test.ts"],
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: ["default", fileURLToPath(new URL("../result-line.ts", import.meta.url))],
