@@ -234,7 +234,8 @@ const count = (ids: readonly unknown[], id: unknown): number => ids.filter((one)
 function answersIn(messages: readonly BaseMessage[]): { twice: string[]; never: string[] } {
   const start = messages.findLastIndex(({ content }) => content === "go");
   const proposed = callsIn(messages.slice(start));
-  const ids = proposed.map(({ id }) => id);
+  // An answer has to name an id: that to a call without one has an empty one.
+  const ids = proposed.map(({ id }) => id ?? "");
   const answers = answersOf(messages.slice(start));
   // The host may drop a call whose id is not its own.
   const everywhere = [...callsIn(messages).map(({ id }) => id), ...answersOf(messages.slice(0, start))];
