@@ -2,7 +2,7 @@ import type { AIMessage } from "@langchain/core/messages";
 import { takeSnapshot } from "./arguments.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "./guard.js";
 import { INITIAL, type StepState, type ThreadState } from "./limits/state.js";
-import type { Policy } from "./policy.js";
+import { type Policy, mayAsk } from "./policy.js";
 import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./step-calls.js";
 import { type StateKeys, stepContext } from "./step-context.js";
 import type { SeenHistories } from "./transcript/seen-history.js";
@@ -151,15 +151,22 @@ export class AgentStep {
   }
 
   async #planned(): Promise<Plan> {
-    // After a microtask, so that all calls of the step have entered, with what outer middlewares made of them.
-    this.#plan ??= Promise.resolve().then(() => this.#decide());
-    this.#planning.set(this.name, this);
+    this.#plan ??= this.#startPlan();
     try {
       return await this.#plan;
     } catch (error) {
       // An aborted plan binds nobody who enters again.
       this.#plan = undefined;
       throw error;
+    }
+  }
+
+  async #startPlan(): Promise<Plan> {
+    this.#planning.set(this.name, this);
+    try {
+      // After a microtask, so that all calls of the step have entered, with what outer middlewares made of them.
+      await Promise.resolve();
+      return await this.#decide();
     } finally {
       if (this.#planning.get(this.name) === this) this.#planning.delete(this.name);
     }
@@ -198,9 +205,4 @@ export class AgentStep {
       toolOf: ({ index }) => (this.#entered.get(index) ?? request).tool,
     });
   }
-}
-
-/** Whether calls may have to wait for a person. Only then it matters what that person would be shown. */
-function mayAsk({ fallback, onUnavailable }: Policy): boolean {
-  return fallback.kind === "ask" || onUnavailable === "ask";
 }

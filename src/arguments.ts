@@ -88,8 +88,8 @@ export function takeSnapshot(args: unknown): ArgumentsSnapshot | undefined {
   }
 }
 
-/** Copies what {@link copy} made, and so needs no more checks. */
-function copyJson(value: JsonValue): JsonValue {
+/** A copy, without checks, of what is known to be JSON and not deeper than the stack. */
+export function copyJson(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => copyJson(item));
   const object: JsonObject = {};

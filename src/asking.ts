@@ -9,7 +9,7 @@ import { rewriteProposal } from "./human/rewrite-proposal.js";
 import { answerChanged, answerOvertaken, answeredIds, findProposal, waitingCalls } from "./human/waiting.js";
 import { askHuman } from "./limits/fallbacks.js";
 import { type Approval, type StepState, reduceState } from "./limits/state.js";
-import type { Policy } from "./policy.js";
+import { type Policy, mayAsk } from "./policy.js";
 import type { Request } from "./step-calls.js";
 import { mapMessages } from "./updates.js";
 
@@ -38,8 +38,7 @@ function hideName(message: unknown): unknown {
 
 /** The part of the middleware that parks calls, asks a person and lets approved calls run. */
 export function createAsking(policy: Policy, keys: StateKeys, deliver: Deliver) {
-  const asks =
-    policy.mode === "enforce" && (policy.fallback.kind === "ask" || policy.onUnavailable === "ask");
+  const asks = policy.mode === "enforce" && mayAsk(policy);
   const fallback = policy.fallback.kind === "ask" ? policy.fallback : askHuman();
   const hook = (given: unknown, runtime: Runtime) => {
     const state = given as State;

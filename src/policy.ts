@@ -101,3 +101,8 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     label: given.label ?? "autoMode",
   });
 }
+
+/** Whether calls may have to wait for a person. Only then it matters what that person would be shown. */
+export function mayAsk({ fallback, onUnavailable }: Policy): boolean {
+  return fallback.kind === "ask" || onUnavailable === "ask";
+}

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@langchain/core/decisions";
+import { copyJson } from "../arguments.js";
 import type { CallEntry, ContentEntry } from "./channels.js";
 import { type CutSide, fitJson, showCut } from "./cut.js";
 import { cutTree } from "./cut-json.js";
@@ -79,8 +80,6 @@ interface Shown {
   readonly cost: number;
 }
 
-const PLAIN = { enumerable: true, writable: true, configurable: true };
-
 // Raw entries never change. Those of a message that did not change either are the same objects.
 const shownBefore = new WeakMap<ContentEntry, Shown>();
 
@@ -92,19 +91,6 @@ export function showWhole(entry: ContentEntry, { max, side = "end" }: EntryLimit
   const made = { max, side, shown, cost: costOf(shown) };
   shownBefore.set(entry, made);
   return made;
-}
-
-function copyJson(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => copyJson(item));
-  const copy: Record<string, JsonValue> = {};
-  for (const key of Object.keys(value)) {
-    const item = copyJson(value[key] as JsonValue);
-    // Plain assignment to it would set the prototype.
-    if (key === "__proto__") Object.defineProperty(copy, key, { ...PLAIN, value: item });
-    else copy[key] = item;
-  }
-  return copy;
 }
 
 /** A copy of a shown entry, which its reader may change. */

@@ -37,7 +37,7 @@ export interface MemoryFigure {
   steps: number;
   /** Bytes of heap that each step left behind. */
   bytesPerStep: number;
-  /** The same of an agent without middleware: the host, on this Node, keeps signals of ended runs. */
+  /** The same of an agent without middleware. Without `--expose-gc` what the host holds for a while is in both. */
   hostBytesPerStep: number;
   /** The kinds of object that there are more of than the host leaves behind, most first. */
   grown: { name: string; count: number }[];
