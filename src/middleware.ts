@@ -12,7 +12,7 @@ import type { AutoModeOptions } from "./options.js";
 import { type Policy, resolvePolicy } from "./policy.js";
 import { type CallHost, CallRunner } from "./run-call.js";
 import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./run-input.js";
-import { type Request, ruleFor } from "./step-calls.js";
+import { type Request, lastAiMessage, ruleFor } from "./step-calls.js";
 import { createStartGates } from "./tool-start.js";
 import { createToolNameCheck } from "./tool-names.js";
 import { addUpdates, stripKeys } from "./updates.js";
@@ -82,6 +82,7 @@ export function autoModeMiddleware(
     gates: createStartGates(),
     deliver,
     stepOf,
+    toolsGiven: ({ state }) => toolsOf.get(lastAiMessage(state.messages)?.message ?? state) ?? [],
     keepFailure: (step, error) => {
       if (step.message) failures.set(step.message, error);
     },

@@ -33,6 +33,8 @@ class StartRefused extends Error {
 export interface CallHost extends ReportHost {
   readonly gates: StartGates;
   readonly stepOf: (request: Request) => AgentStep;
+  /** The tools that the model was given when it wrote a call. */
+  readonly toolsGiven: (request: Request) => readonly object[];
 }
 
 /** Carries out one call: runs its tool exactly as judged, or answers in its place. */
@@ -56,7 +58,7 @@ export class CallRunner {
     const { tool } = this.#request;
     const { gates } = this.#host;
     const request =
-      tool && "invoke" in tool && looksLikeGuarded(tool, () => this.#knownTools)
+      tool && "invoke" in tool && looksLikeGuarded(tool, this.#knownTools)
         ? {
             ...this.#request,
             tool: guardTool(tool, (input, config, run) => run(input, gates.expecting(config))),
@@ -167,9 +169,9 @@ export class CallRunner {
 
   /** A tool is about to start that went around the proxied tool. */
   async #onStart(start: ToolStart): Promise<void> {
-    const now = takeSnapshot(start.args);
     for (const name of guardedNamesOf(start, this.#knownTools)) {
-      if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
+      const json = takeSnapshot(start.args)?.json;
+      if (this.#planned && this.#isAsJudged(name, json)) this.#pass(this.#planned, "as judged");
       else if (!(await this.#judgeAgain(name, start.args))) throw new StartRefused();
     }
   }
@@ -179,7 +181,7 @@ export class CallRunner {
     return {
       atHand: this.#request.tool,
       expected: executingName(this.#request),
-      others: [...toolObjects, ...this.#step.tools],
+      others: () => [...toolObjects, ...this.#host.toolsGiven(this.#request)],
       rules,
     };
   }

@@ -8,7 +8,7 @@ export interface KnownTools {
   /** The name of what would run, had nobody changed the call. */
   readonly expected: string;
   /** Tools of the agent: those that were configured, or given to the model, as objects. */
-  readonly others: readonly object[];
+  readonly others: () => readonly object[];
   /** The guarded names. */
   readonly rules: ReadonlyMap<string, unknown>;
 }
@@ -21,7 +21,7 @@ function startsNameless(tool: object): boolean {
 }
 
 function guardedAmong(known: KnownTools, matches: (tool: object) => boolean): string[] {
-  const tools = known.atHand ? [known.atHand, ...known.others] : known.others;
+  const tools = known.atHand ? [known.atHand, ...known.others()] : known.others();
   const names = tools
     .filter((tool) => matches(tool))
     .map((tool) => (tool as ToolObject).name)
@@ -30,10 +30,10 @@ function guardedAmong(known: KnownTools, matches: (tool: object) => boolean): st
 }
 
 /** Whether a start of this unlisted tool could not be told from one of a guarded tool. */
-export function looksLikeGuarded(tool: object, known: () => KnownTools): boolean {
+export function looksLikeGuarded(tool: object, known: KnownTools): boolean {
   if (!startsNameless(tool)) return false;
   const className = classOf(tool);
-  return guardedAmong(known(), (other) => classOf(other) === className).length > 0;
+  return guardedAmong(known, (other) => classOf(other) === className).length > 0;
 }
 
 /** The guarded tools that a start may be of. What cannot be told apart may be any of them. */

@@ -63,7 +63,14 @@ class StartWatch extends BaseCallbackHandler {
     runName?: string,
     toolCallId?: string,
   ): Promise<void> {
-    await this.#gateOf(toolCallId)?.({ name: runName, className: pathOf(tool.id), args: parse(input) });
+    await this.#gateOf(toolCallId)?.({
+      name: runName,
+      className: pathOf(tool.id),
+      // Of most starts the name is enough.
+      get args() {
+        return parse(input);
+      },
+    });
   }
 
   /** A runnable that serves as a tool starts as a chain of the tool's name. The classifier is none. */
@@ -103,8 +110,10 @@ export interface StartGates {
 const runningConfig = (): RunnableConfig | undefined =>
   AsyncLocalStorageProviderSingleton.getRunnableConfig() as RunnableConfig | undefined;
 
+/** Without callbacks there is none: what traces a tool by the environment is added where it starts. */
 function managerOf({ callbacks }: RunnableConfig): CallbackManager | undefined {
-  return callbacks instanceof CallbackManager ? callbacks : CallbackManager.configure(callbacks);
+  if (callbacks === undefined || callbacks instanceof CallbackManager) return callbacks;
+  return CallbackManager.configure(callbacks);
 }
 
 /**
@@ -125,12 +134,12 @@ export function createStartGates(): StartGates {
         watch = new StartWatch();
         own.add(watch);
         watches.set(config, watch);
-        const known = managerOf(config) ?? new CallbackManager();
+        const known = managerOf(config);
         // A copy: the manager at hand may serve other nodes too. Not inherited: what the tool starts in
         // turn is the tool's own business.
-        const manager = known.copy();
+        const manager = known?.copy() ?? new CallbackManager();
         manager.addHandler(watch, false);
-        unwatched.set(manager, known);
+        unwatched.set(manager, known ?? new CallbackManager());
         config.callbacks = manager;
         // The node's own name would hide the name of the tool that starts.
         if (config.runName === "tools") delete config.runName;

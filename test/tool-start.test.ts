@@ -1,5 +1,6 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { CallbackManager } from "@langchain/core/callbacks/manager";
+import { registerConfigureHook, setContextVariable } from "@langchain/core/context";
 import { type RunnableConfig, RunnableLambda } from "@langchain/core/runnables";
 import { AsyncLocalStorageProviderSingleton } from "@langchain/core/singletons";
 import { type ClientTool, DynamicStructuredTool, DynamicTool } from "@langchain/core/tools";
@@ -160,6 +161,27 @@ describe.each(VERSIONS)("the host announces the start of a tool before it runs, 
     });
     expect(new Set(seen)).toEqual(new Set(["delete_file", "read_file"]));
     expect(seen).toHaveLength(2);
+  });
+
+  test("a handler that comes from around the run, as a tracer does, hears of a start once", async () => {
+    const seen: unknown[] = [];
+    const contextVar = `tracer ${version}`;
+    registerConfigureHook({ contextVar });
+    setContextVariable(
+      contextVar,
+      BaseCallbackHandler.fromMethods({
+        handleToolStart: (_tool, _input, _id, _parent, _tags, _metadata, name) => void seen.push(name),
+      }),
+    );
+    try {
+      await play({
+        version,
+        turns: [[call("delete_file", { path: "/a" }), call("read_file", { path: "/b" })]],
+      });
+    } finally {
+      setContextVariable(contextVar, undefined);
+    }
+    expect(seen.toSorted()).toEqual(["delete_file", "read_file"]);
   });
 });
 
