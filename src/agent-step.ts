@@ -31,6 +31,8 @@ interface StepsOf {
 
 /** One AIMessage and its calls. All of its calls share the one request. */
 export class AgentStep {
+  /** The call that arrived first, with the thread as it found it. */
+  readonly first: Request;
   /** The message that proposed the step's calls. */
   readonly message: AIMessage | undefined;
   readonly messageId: string;
@@ -41,7 +43,6 @@ export class AgentStep {
   readonly #keys: StateKeys;
   readonly #histories: SeenHistories;
   readonly #planning: Map<string, AgentStep>;
-  readonly #first: Request;
   readonly #position: number;
   /** The tools that the model was given. */
   readonly tools: readonly object[];
@@ -58,7 +59,7 @@ export class AgentStep {
     this.#keys = keys;
     this.#histories = histories;
     this.#planning = planning;
-    this.#first = first;
+    this.first = first;
     const last = lastAiMessage(first.state.messages);
     this.message = last?.message;
     this.#position = last?.position ?? -1;
@@ -71,11 +72,6 @@ export class AgentStep {
   /** What no other step of any thread is called. */
   get name(): string {
     return `${this.thread.turn} ${this.messageId}`;
-  }
-
-  /** The thread's messages, as the first call of the step found them. */
-  get messages(): Request["state"]["messages"] {
-    return this.#first.state.messages;
   }
 
   /** Written by the trusted model: nothing waits or throws, a stop halts the run. */
@@ -174,14 +170,14 @@ export class AgentStep {
 
   async #decide(): Promise<Plan> {
     const calls = this.#openCalls();
-    const decided = await decideStep(this.#policy, calls, this.#context(this.#first));
+    const decided = await decideStep(this.#policy, calls, this.#context(this.first));
     return new Map(decided.map((item) => [item.call.index, item]));
   }
 
   /** All guarded calls of the step that have no answer yet. */
   #openCalls(): StepCall[] {
     const answered = new Set<string>();
-    for (const message of this.#first.state.messages.slice(this.#position + 1))
+    for (const message of this.first.state.messages.slice(this.#position + 1))
       if (message.getType() === "tool")
         answered.add((message as { tool_call_id?: string }).tool_call_id ?? "");
     return (this.message?.tool_calls ?? []).flatMap((toolCall, index) => {

@@ -16,6 +16,14 @@ function saySame(a: readonly BaseMessage[], b: readonly BaseMessage[]): boolean 
   }
 }
 
+/**
+ * Whether two calls belong to one run. Two runs may go on from one checkpoint at once: each has its own
+ * context, which the environment and fixed rules see, and its own abort.
+ */
+function inOneRun({ runtime: a }: Request, { runtime: b }: Request): boolean {
+  return a?.writer === b?.writer && a?.context === b?.context && a?.signal === b?.signal;
+}
+
 /** Holds the steps of one middleware, each as long as its AIMessage lives. */
 export function createSteps(
   policy: Policy,
@@ -44,8 +52,9 @@ export function createSteps(
     const sibling = planning.get(fresh.name);
     const step =
       sibling &&
+      inOneRun(sibling.first, request) &&
       approvalsOf(sibling.thread) === approvalsOf(thread) &&
-      saySame(sibling.messages, request.state.messages)
+      saySame(sibling.first.state.messages, request.state.messages)
         ? sibling
         : fresh;
     steps.set(key, step);

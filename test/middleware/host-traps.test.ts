@@ -88,6 +88,38 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     expect(["a", "b"].map((id) => textOf(answerTo(paused.messages, id)))).toEqual(["/a yes", "/b yes"]);
   });
 
+  test("two runs that go on from one checkpoint are judged apart: each by its own context, and one's abort is not the other's", async () => {
+    const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
+    const first = new AbortController();
+    const environments: unknown[] = [];
+    const scene = stage({
+      version,
+      turns: [[del("/a", "a"), del("/b", "b")], "end"],
+      classifier: fakeDecisionModel().always(0),
+      options: {
+        environment: async ({ context }) => {
+          environments.push(context);
+          // The first run is stopped while it is judged.
+          if (environments.length === 2) first.abort();
+          return { context: context as never };
+        },
+      },
+      tools: [asking],
+      checkpointer: new MemorySaver(),
+      config: CONFIG,
+    });
+    const go = { messages: [new HumanMessage("go")] };
+    const paused = (await scene.agent.invoke(go, CONFIG)) as unknown as Paused;
+    const resume = Object.fromEntries((paused.__interrupt__ ?? []).map(({ id }) => [id ?? "", "yes"]));
+    const goOn = async (user: string, signal?: AbortSignal) => {
+      const config = { ...CONFIG, context: { user }, ...(signal ? { signal } : {}) };
+      return (await scene.agent.invoke(new Command({ resume }), config as never)) as unknown as Paused;
+    };
+    const [stopped, other] = await Promise.allSettled([goOn("Ann", first.signal), goOn("Bo")]);
+    expect([stopped.status, other.status]).toEqual(["rejected", "fulfilled"]);
+    expect(new Set(environments.slice(1))).toEqual(new Set([{ user: "Ann" }, { user: "Bo" }]));
+  });
+
   test("beside a blocked call: the block counts once, although the node is entered again", async () => {
     const asking = tool(() => `answered ${String(interrupt("really?"))}`, { ...NAMED, name: "ask_first" });
     const box = toolBox();
