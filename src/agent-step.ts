@@ -2,6 +2,7 @@ import type { AIMessage } from "@langchain/core/messages";
 import { takeSnapshot } from "./arguments.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "./guard.js";
 import { INITIAL, type StepState, type ThreadState } from "./limits/state.js";
+import { UntoldCalls } from "./limits/untold-calls.js";
 import { type Policy, mayAsk } from "./policy.js";
 import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./step-calls.js";
 import { type StateKeys, stepContext } from "./step-context.js";
@@ -39,6 +40,7 @@ export class AgentStep {
   readonly thread: ThreadState;
   /** Judgements that are already recorded: a call that is entered again is not recorded again. */
   readonly recorded = new Set<string>();
+  readonly untold: UntoldCalls;
   readonly #policy: Policy;
   readonly #keys: StateKeys;
   readonly #histories: SeenHistories;
@@ -66,6 +68,7 @@ export class AgentStep {
     this.messageId = last?.message.id ?? "";
     this.tools = (last && toolsOf.get(last.message)) ?? [];
     this.thread = threadOf(first.state, keys);
+    this.untold = new UntoldCalls(this.thread.standing.counters);
     this.#earlier = this.thread.step?.messageId === this.messageId ? this.thread.step : undefined;
   }
 
@@ -171,6 +174,7 @@ export class AgentStep {
   async #decide(): Promise<Plan> {
     const calls = this.#openCalls();
     const decided = await decideStep(this.#policy, calls, this.#context(this.first));
+    if (decided.some(({ decision }) => decision.outcome !== "allowed")) this.untold.tellAll();
     return new Map(decided.map((item) => [item.call.index, item]));
   }
 

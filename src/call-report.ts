@@ -20,21 +20,6 @@ export interface ReportHost {
 
 type Failure = Extract<Operation, { op: "call" }>["failure"];
 
-/**
- * Whether the state needs to hear of these calls. An allowed call that stands alone in its step, with no
- * count to clear, changes nothing, and its result can stay as the tool gave it.
- */
-function matterToCount({ thread, message }: AgentStep, calls: readonly CountedCall[]): boolean {
-  const { consecutiveBlocks, consecutiveUnavailable } = thread.standing.counters;
-  return (
-    calls.length > 0 &&
-    // Beside another call the order counts: that one may become a guarded one on its way, and be blocked.
-    (message?.tool_calls?.length !== 1 ||
-      consecutiveBlocks + consecutiveUnavailable > 0 ||
-      calls.some(({ outcome }) => outcome !== "allowed"))
-  );
-}
-
 /** Writes down what became of one call: its records, its counts, its answer. */
 export class CallReport {
   readonly #host: ReportHost;
@@ -100,14 +85,15 @@ export class CallReport {
     });
   }
 
-  /** What the state must hear of all this, if anything. */
-  get operation(): Operation | undefined {
-    const calls = [...this.#counted.values()];
+  /** What the state must hear of all this, if anything. Asked once, when the call has ended. */
+  takeOperation(): Operation | undefined {
     if (this.#host.policy.mode === "observe") return undefined;
     // An approval is for one start: without an answer of its tool the call would be started for ever.
     const { id } = this.#request.toolCall;
     const spent = this.#step.isApproved(id) ? id : undefined;
-    if (!this.#waiting && !this.#failure && !spent && !matterToCount(this.#step, calls)) return undefined;
+    if (this.#waiting || this.#failure || spent) this.#step.untold.tellAll();
+    const calls = this.#step.untold.tell([...this.#counted.values()]);
+    if (calls.length === 0 && !this.#waiting && !this.#failure && !spent) return undefined;
     return {
       op: "call",
       turn: this.#step.thread.turn,

@@ -65,7 +65,7 @@ export class CallRunner {
           }
         : this.#request;
     const result = await this.#handle(handler, request);
-    return { result, operation: this.#openReport?.operation };
+    return { result, operation: this.#openReport?.takeOperation() };
   }
 
   /** A guarded call: decided with its step, or alone if it is not what the step was planned with. */
@@ -76,10 +76,10 @@ export class CallRunner {
     const { action } = decided.decision;
     if (action !== "run" && !this.#observes) {
       if (action === "answer")
-        return { result: this.#report.refuse(decided, key), operation: this.#report.operation };
+        return { result: this.#report.refuse(decided, key), operation: this.#report.takeOperation() };
       this.#report.record(decided, key);
       this.#report.park(decided);
-      return { operation: this.#report.operation };
+      return { operation: this.#report.takeOperation() };
     }
     if (action !== "run") this.#report.record(decided, key);
     let result: Result;
@@ -91,7 +91,7 @@ export class CallRunner {
       throw error;
     }
     if (!this.#seen) this.#pass(decided, "not seen");
-    return { result, operation: this.#report.operation };
+    return { result, operation: this.#report.takeOperation() };
   }
 
   get #observes(): boolean {

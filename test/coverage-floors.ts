@@ -6,6 +6,7 @@ export const NO_BRANCH_UNTRIED: readonly string[] = [
   "limits/counters",
   "limits/fallbacks",
   "limits/state",
+  "limits/untold-calls",
   "classifiers/read-answer",
   "classifiers/settle-answers",
   "classifiers/chat-answer",
