@@ -1,5 +1,6 @@
 import type { AIMessage } from "@langchain/core/messages";
 import { takeSnapshot } from "./arguments.js";
+import type { Executed } from "./decision-record.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "./guard.js";
 import { INITIAL, type StepState, type ThreadState } from "./limits/state.js";
 import { UntoldCalls } from "./limits/untold-calls.js";
@@ -20,14 +21,20 @@ export function threadOf(state: object, keys: StateKeys): ThreadState {
 
 type Plan = ReadonlyMap<number, DecidedCall>;
 
+/**
+ * The steps that are being judged now: of each run, which the host gives a signal of its own, by the ids of
+ * their messages. Two runs may go on from one checkpoint at once, and must not share what is judged: each
+ * has its own context and its own abort.
+ */
+type Planning = WeakMap<AbortSignal, Map<string, AgentStep>>;
+
 /** What all steps of one middleware share. */
 interface StepsOf {
   readonly policy: Policy;
   readonly keys: StateKeys;
   readonly toolsOf: ToolsOf;
   readonly histories: SeenHistories;
-  /** The steps that are being judged now, by their names. */
-  readonly planning: Map<string, AgentStep>;
+  readonly planning: Planning;
 }
 
 /** One AIMessage and its calls. All of its calls share the one request. */
@@ -39,12 +46,12 @@ export class AgentStep {
   readonly messageId: string;
   readonly thread: ThreadState;
   /** Judgements that are already recorded: a call that is entered again is not recorded again. */
-  readonly recorded = new Set<string>();
+  readonly recorded = new Map<string, Executed | undefined>();
   readonly untold: UntoldCalls;
   readonly #policy: Policy;
   readonly #keys: StateKeys;
   readonly #histories: SeenHistories;
-  readonly #planning: Map<string, AgentStep>;
+  readonly #planning: Planning;
   readonly #position: number;
   /** The tools that the model was given. */
   readonly tools: readonly object[];
@@ -72,9 +79,10 @@ export class AgentStep {
     this.#earlier = this.thread.step?.messageId === this.messageId ? this.thread.step : undefined;
   }
 
-  /** What no other step of any thread is called. */
-  get name(): string {
-    return `${this.thread.turn} ${this.messageId}`;
+  /** The same message's step in this run that is being judged now, if any. */
+  get planning(): AgentStep | undefined {
+    const { signal } = this.first.runtime ?? {};
+    return signal && this.#planning.get(signal)?.get(this.messageId);
   }
 
   /** Written by the trusted model: nothing waits or throws, a stop halts the run. */
@@ -161,13 +169,16 @@ export class AgentStep {
   }
 
   async #startPlan(): Promise<Plan> {
-    this.#planning.set(this.name, this);
+    const { signal } = this.first.runtime ?? {};
+    const ofRun = (signal && this.#planning.get(signal)) ?? new Map<string, AgentStep>();
+    if (signal) this.#planning.set(signal, ofRun);
+    ofRun.set(this.messageId, this);
     try {
       // After a microtask, so that all calls of the step have entered, with what outer middlewares made of them.
       await Promise.resolve();
       return await this.#decide();
     } finally {
-      if (this.#planning.get(this.name) === this) this.#planning.delete(this.name);
+      if (ofRun.get(this.messageId) === this) ofRun.delete(this.messageId);
     }
   }
 
@@ -197,7 +208,8 @@ export class AgentStep {
 
   #context(request: Request): StepContext {
     return stepContext(this.#policy, this.#keys, request, {
-      message: this.message,
+      // The request's own: after a resume it may hold a copy, and what is judged is not history.
+      message: lastAiMessage(request.state.messages)?.message ?? this.message,
       standing: this.thread.standing,
       approvals: this.#earlier?.approvals ?? [],
       trusted: this.trusted,

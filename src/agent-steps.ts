@@ -16,14 +16,6 @@ function saySame(a: readonly BaseMessage[], b: readonly BaseMessage[]): boolean 
   }
 }
 
-/**
- * Whether two calls belong to one run. Two runs may go on from one checkpoint at once: each has its own
- * context, which the environment and fixed rules see, and its own abort.
- */
-function inOneRun({ runtime: a }: Request, { runtime: b }: Request): boolean {
-  return a?.writer === b?.writer && a?.context === b?.context && a?.signal === b?.signal;
-}
-
 /** Holds the steps of one middleware, each as long as its AIMessage lives. */
 export function createSteps(
   policy: Policy,
@@ -31,12 +23,11 @@ export function createSteps(
   toolsOf: ToolsOf,
 ): (request: Request) => AgentStep {
   const steps = new WeakMap<object, AgentStep>();
-  const planning = new Map<string, AgentStep>();
   const shared = {
     policy,
     keys,
     toolsOf,
-    planning,
+    planning: new WeakMap<AbortSignal, Map<string, AgentStep>>(),
     histories: new SeenHistories(policy.view.delegationTools),
   };
   return (request) => {
@@ -49,10 +40,10 @@ export function createSteps(
     if (known?.thread.turn === thread.turn && approvalsOf(known.thread) === approvalsOf(thread)) return known;
     const fresh = new AgentStep(shared, request);
     // After a resume the host may read the checkpoint once for each call: their messages are copies then.
-    const sibling = planning.get(fresh.name);
+    const sibling = fresh.planning;
     const step =
       sibling &&
-      inOneRun(sibling.first, request) &&
+      sibling.thread.turn === thread.turn &&
       approvalsOf(sibling.thread) === approvalsOf(thread) &&
       saySame(sibling.first.state.messages, request.state.messages)
         ? sibling

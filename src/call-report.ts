@@ -35,12 +35,16 @@ export class CallReport {
     this.#request = request;
   }
 
-  /** Records a decision, once for each verdict on a call, however often the call is entered. */
+  /**
+   * Records a decision, once for each verdict on a call, however often the call is entered; once more if its
+   * tool was not seen to start at first, and was later.
+   */
   record(decided: DecidedCall, key: string, executed?: Executed): DecisionRecord {
     const record = recordFor(this.#host.policy, decided, executed);
     const verdict = `${key} ${record.outcome}`;
-    if (!this.#step.recorded.has(verdict)) {
-      this.#step.recorded.add(verdict);
+    const { recorded } = this.#step;
+    if (!recorded.has(verdict) || (recorded.get(verdict) === "not seen" && executed !== "not seen")) {
+      recorded.set(verdict, executed);
       this.#host.deliver(record, this.#request);
     }
     return record;

@@ -161,6 +161,8 @@ export class CallRunner {
     const isCall = call?.type === "tool_call";
     const args = isCall ? call.args : input;
     const now = takeSnapshot(args);
+    // An aborted run starts nothing, and so records no start.
+    this.#request.runtime?.signal?.throwIfAborted();
     if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
     else if (!(await this.#judgeAgain(name, now ? now.value : args))) return this.#refusal;
     const judged = now && (isCall ? { ...call, args: thaw(now) } : thaw(now));

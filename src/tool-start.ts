@@ -152,7 +152,9 @@ export function createStartGates(): StartGates {
       const callbacks = given?.callbacks ?? runningConfig()?.callbacks;
       if (!(callbacks instanceof CallbackManager)) return given;
       const known = unwatched.get(callbacks);
-      if (known) return { ...given, callbacks: known };
+      // Somebody may have added a handler since.
+      if (known && known.handlers.length + 1 === callbacks.handlers.length)
+        return { ...given, callbacks: known };
       const watch = callbacks.handlers.find((handler) => own.has(handler));
       if (!watch) return given;
       const copy = callbacks.copy();

@@ -262,6 +262,18 @@ describe("start gates", () => {
     expect(managerOf(config).handlers).toHaveLength(2);
   });
 
+  test("a handler that somebody adds on the way hears of an expected start", async () => {
+    const heard = vi.fn<() => void>();
+    const config: RunnableConfig = {};
+    const { attach, expecting } = createStartGates();
+    await inConfig(config, async () => {
+      attach("a", async () => {});
+      managerOf(config).addHandler(BaseCallbackHandler.fromMethods({ handleToolStart: heard }));
+      await new FileTool("delete_file").invoke({ path: "x" }, expecting(config));
+    });
+    expect(heard).toHaveBeenCalledOnce();
+  });
+
   test("a start without callbacks of its own would take those of the running config: it is not watched either", async () => {
     const gate = vi.fn<() => Promise<void>>(async () => {});
     const { attach, expecting } = createStartGates();

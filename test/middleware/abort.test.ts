@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { MemorySaver } from "@langchain/langgraph";
-import { ClassificationError, autoModeState } from "langchain-auto-mode";
+import { ClassificationError, type PrecheckAnswer, autoModeState } from "langchain-auto-mode";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { VERSIONS, causes, rejection, stage } from "../kit/agent.js";
@@ -75,6 +75,60 @@ describe.each(VERSIONS)("an abort by the user, %s", (version) => {
     await rejection(scene.invoke());
     await soon();
     expect(scene.box.ran).toEqual([]);
+  });
+
+  test("while an inner middleware keeps an allowed call: its record claims no start", async () => {
+    const controller = new AbortController();
+    const left = new Deferred<void>();
+    const scene = stage({
+      version,
+      turns: [del("/a"), "end"],
+      config: { signal: controller.signal },
+      inside: [
+        onToolCall(async (request, handler) => {
+          controller.abort();
+          await soon();
+          try {
+            return await handler(request);
+          } finally {
+            left.resolve();
+          }
+        }),
+      ],
+    });
+    await rejection(scene.invoke());
+    await left.promise;
+    await soon();
+    expect(scene.box.ran).toEqual([]);
+    expect(scene.records.map(({ outcome, executed }) => [outcome, executed])).toEqual([
+      ["allowed", "not seen"],
+    ]);
+  });
+
+  test("of a run that is still busy: going on from its checkpoint meanwhile waits for nothing of it", async () => {
+    const controller = new AbortController();
+    const entered = new Deferred<void>();
+    let asked = 0;
+    const scene = stage({
+      version,
+      turns: [del("/a"), "end"],
+      checkpointer: new MemorySaver(),
+      config: { ...CONFIG, signal: controller.signal },
+      options: {
+        precheck: async (): Promise<PrecheckAnswer> => {
+          asked += 1;
+          if (asked > 1) return "allow";
+          entered.resolve();
+          return NEVER;
+        },
+      },
+    });
+    const stopped = rejection(scene.invoke());
+    await entered.promise;
+    controller.abort();
+    await stopped;
+    await scene.agent.invoke(null as never, CONFIG);
+    expect(scene.box.ran).toHaveLength(1);
   });
 
   test("no listener of the guard stays on the caller's signal", async () => {

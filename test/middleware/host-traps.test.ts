@@ -31,6 +31,8 @@ import { toolBox } from "../kit/tools.js";
 const CONFIG = { configurable: { thread_id: "t" } };
 const NAMED = { name: "delete_file", description: "Deletes.", schema: z.object({ path: z.string() }) };
 const idOf = (config: unknown): string => (config as { toolCallId: string }).toolCallId;
+const pathsIn = (entries: readonly unknown[]): string[] =>
+  entries.flatMap((entry) => (entry as { args?: { path?: string } }).args?.path ?? []);
 type Paused = { __interrupt__?: { id?: string; value: unknown }[]; messages: ToolMessage[] };
 
 // The host logs what a start gate throws.
@@ -118,6 +120,39 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     const [stopped, other] = await Promise.allSettled([goOn("Ann", first.signal), goOn("Bo")]);
     expect([stopped.status, other.status]).toEqual(["rejected", "fulfilled"]);
     expect(new Set(environments.slice(1))).toEqual(new Set([{ user: "Ann" }, { user: "Bo" }]));
+  });
+
+  test("two calls that paused and are changed on their way: each is judged without itself in the transcript", async () => {
+    const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
+    const classifier = fakeDecisionModel({ delayMs: 5 }).always(0);
+    const changing = onToolCall((request, handler) => {
+      const { toolCall } = request;
+      return handler({
+        ...request,
+        toolCall: { ...toolCall, args: { path: `/changed${toolCall.args.path}` } },
+      });
+    });
+    const scene = stage({
+      version,
+      turns: [[del("/a", "a"), del("/b", "b")], "end"],
+      classifier,
+      tools: [asking],
+      inside: [changing],
+      checkpointer: new MemorySaver(),
+      config: CONFIG,
+    });
+    const go = { messages: [new HumanMessage("go")] };
+    const paused = (await scene.agent.invoke(go, CONFIG)) as unknown as Paused;
+    const before = classifier.requests.length;
+    const resume = Object.fromEntries((paused.__interrupt__ ?? []).map(({ id }) => [id ?? "", "yes"]));
+    await scene.agent.invoke(new Command({ resume }), CONFIG);
+    const changed = classifier.requests.slice(before).map(({ calls, transcript }) => ({
+      own: pathsIn(calls)[0] ?? "",
+      shown: pathsIn(transcript),
+    }));
+    const again = changed.filter(({ own }) => own.startsWith("/changed"));
+    expect(again.length).toBeGreaterThan(0);
+    for (const { own, shown } of again) expect(shown).not.toContain(own.replace("/changed", ""));
   });
 
   test("beside a blocked call: the block counts once, although the node is entered again", async () => {

@@ -227,14 +227,14 @@ const guardedRuns = ({ ran }: { ran: { name: string; args: unknown }[] }) =>
 const callsIn = (list: readonly BaseMessage[]): Proposed[] =>
   list.flatMap((one) => (AIMessage.isInstance(one) ? (one.tool_calls ?? []) : []));
 const answersOf = (list: readonly BaseMessage[]): string[] =>
-  list.filter(isTool).map(({ tool_call_id: id }) => id);
+  // The guard answers a call without an id under an empty one, the host under none.
+  list.filter(isTool).map(({ tool_call_id: id }) => (id as string | undefined) ?? "");
 const count = (ids: readonly unknown[], id: unknown): number => ids.filter((one) => one === id).length;
 
 /** Calls of a run that got more answers than there are calls of their id, and guarded ones that got none. */
 function answersIn(messages: readonly BaseMessage[]): { twice: string[]; never: string[] } {
   const start = messages.findLastIndex(({ content }) => content === "go");
   const proposed = callsIn(messages.slice(start));
-  // An answer has to name an id: that to a call without one has an empty one.
   const ids = proposed.map(({ id }) => id ?? "");
   const answers = answersOf(messages.slice(start));
   // The host may drop a call whose id is not its own.
