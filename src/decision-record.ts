@@ -15,7 +15,11 @@ export type Outcome =
 /** Who decided. */
 export type DecidedBy = "classifier" | "precheck" | "human" | "guard";
 
-/** How what was judged compares with what the tool was started with. */
+/**
+ * How what was judged compares with what the tool was started with. `"not seen"`: the call was allowed and no
+ * start was seen, since it never came to its tool or the tool announces none. If it starts later, after a
+ * retry, a second record says so.
+ */
 export type Executed = "as judged" | "judged again" | "not seen";
 
 /** `enforce` acts on verdicts, `observe` only records them. */
