@@ -95,9 +95,11 @@ export class CallReport {
     // An approval is for one start: without an answer of its tool the call would be started for ever.
     const { id } = this.#request.toolCall;
     const spent = this.#step.isApproved(id) ? id : undefined;
-    if (this.#waiting || this.#failure || spent) this.#step.untold.tellAll();
-    const calls = this.#step.untold.tell([...this.#counted.values()]);
-    if (calls.length === 0 && !this.#waiting && !this.#failure && !spent) return undefined;
+    const mustTell = Boolean(this.#waiting ?? this.#failure ?? spent);
+    const { untold } = this.#step;
+    if (mustTell) untold.tellAll();
+    const calls = untold.tell([...this.#counted.values()]);
+    if (calls.length === 0 && !mustTell) return undefined;
     return {
       op: "call",
       turn: this.#step.thread.turn,
