@@ -8,7 +8,7 @@ export type {
   PrecheckCall,
   PrecheckContext,
 } from "./options.js";
-export type { Classifier } from "./judge.js";
+export type { Classifier } from "./guard/classify.js";
 export type { Limits } from "./limits/counters.js";
 export {
   type AllowedDecision,
@@ -25,9 +25,9 @@ export {
   type ThrowFallback,
   throwOnLimit,
 } from "./limits/fallbacks.js";
-export { type AutoModeState, autoModeState } from "./auto-mode-state.js";
+export { type AutoModeState, autoModeState } from "./limits/auto-mode-state.js";
 export type { DecidedBy, DecisionRecord, Executed, Mode, Outcome } from "./decision-record.js";
-export type { RiskKind } from "./question.js";
+export type { RiskKind } from "./guard/question.js";
 export {
   AutoModeLimitError,
   ClassificationError,

@@ -2,21 +2,21 @@ import type { BaseMessage } from "@langchain/core/messages";
 import { Command, ReducedValue, StateSchema } from "@langchain/langgraph";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import { z } from "zod";
-import { threadOf } from "./agent-step.js";
-import { createSteps } from "./agent-steps.js";
-import { createDelivery } from "./delivery.js";
-import { createAsking } from "./asking.js";
+import { threadOf } from "./tool-call/step.js";
+import { createSteps } from "./tool-call/step-memo.js";
+import { createDelivery } from "./tool-call/emit-record.js";
+import { createHumanReview } from "./human-review/review.js";
 import { INITIAL, type ThreadState, reduceState } from "./limits/state.js";
-import { atModelNode, createModelLoader, writeTrusted } from "./model-node.js";
+import { atModelNode, createModelLoader, writeTrusted } from "./model-call.js";
 import type { AutoModeOptions } from "./options.js";
-import { type Policy, resolvePolicy } from "./policy.js";
-import { type CallHost, CallRunner } from "./run-call.js";
-import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./run-input.js";
-import { type Request, lastAiMessage, ruleFor } from "./step-calls.js";
-import { createStartGates } from "./tool-start.js";
+import { type Policy, resolvePolicy } from "./resolve-options.js";
+import { type CallHost, CallRunner } from "./tool-call/execute.js";
+import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./transcript/user-input.js";
+import { type Request, lastAiMessage, ruleFor } from "./tool-call/request.js";
+import { createStartGates } from "./tool-call/tool-start.js";
 import { createToolNameCheck } from "./tool-names.js";
-import { addUpdates, stripKeys } from "./updates.js";
-import { tellWriter } from "./written-messages.js";
+import { addUpdates, stripKeys } from "./tool-call/tool-output.js";
+import { tagToolAuthored } from "./tool-call/tool-authored.js";
 
 type State = Record<string, unknown> & { messages: BaseMessage[] };
 
@@ -87,7 +87,7 @@ export function autoModeMiddleware(
       if (step.message) failures.set(step.message, error);
     },
   };
-  const asking = createAsking(policy, keys, deliver);
+  const asking = createHumanReview(policy, keys, deliver);
 
   const middleware = createMiddleware({
     name: policy.label,
@@ -100,7 +100,7 @@ export function autoModeMiddleware(
       return {
         [keys.thread]: { op: "turn", turn: globalThis.crypto.randomUUID() },
         [keys.input]: noteInput(state.messages, input, policy.view.maxChars),
-        ...asking.answerOvertaken(state.messages, threadOf(state, keys)),
+        ...asking.answerSuperseded(state.messages, threadOf(state, keys)),
       } as never;
     },
 
@@ -143,10 +143,10 @@ export function autoModeMiddleware(
       if (!result) return new Command({ update: Object.fromEntries(updates) });
       const { toolCall, state } = request;
       // Not of this very step: an approval is for the start that is under way.
-      const { turn, standing } = threadOf(state, keys);
-      const truth = { [keys.thread]: { turn, standing }, [keys.input]: state[keys.input] ?? NO_INPUT };
-      const told = tellWriter(stripKeys(result, privateKeys, truth), toolCall.name, state.messages);
-      return addUpdates(await asking.keepAsking(told, request, stepOf), updates);
+      const { turn, limitStatus } = threadOf(state, keys);
+      const truth = { [keys.thread]: { turn, limitStatus }, [keys.input]: state[keys.input] ?? NO_INPUT };
+      const told = tagToolAuthored(stripKeys(result, privateKeys, truth), toolCall.name, state.messages);
+      return addUpdates(await asking.keepWaiting(told, request, stepOf), updates);
     },
   });
   // The private channels are nobody's business: the agent's own state type stays as it is.

@@ -1,11 +1,11 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
-import { takeSnapshot } from "./arguments.js";
-import type { Classifier } from "./judge.js";
+import { freezeJson } from "./json.js";
+import type { Classifier } from "./guard/classify.js";
 import { check } from "./option-problem.js";
 import type { Environment } from "./options.js";
 
-const isJson = (value: unknown): boolean => value !== undefined && takeSnapshot({ value }) !== undefined;
+const isJson = (value: unknown): boolean => value !== undefined && freezeJson({ value }) !== undefined;
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
 export const criteria = z.custom<NoulCriteria | null>(

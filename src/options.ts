@@ -2,9 +2,9 @@ import type { Content, JsonValue, NoulCriteria } from "@langchain/core/decisions
 import type { BaseMessage } from "@langchain/core/messages";
 import type { ClientTool, ServerTool } from "@langchain/core/tools";
 import type { Runtime } from "langchain";
-import type { JsonObject } from "./arguments.js";
+import type { JsonObject } from "./json.js";
 import type { DecisionRecord, Mode } from "./decision-record.js";
-import type { Classifier } from "./judge.js";
+import type { Classifier } from "./guard/classify.js";
 import type { Limits } from "./limits/counters.js";
 import type { Fallback } from "./limits/fallbacks.js";
 import type { MonitorView } from "./transcript/view.js";

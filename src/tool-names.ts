@@ -1,5 +1,5 @@
 import { ConfigurationError } from "./errors.js";
-import type { Policy } from "./policy.js";
+import type { Policy } from "./resolve-options.js";
 
 /**
  * Reports configured names that match no tool of the agent, at its first model call. A warning is given

@@ -1,8 +1,8 @@
 /** What decides whether a tool runs: no branch of these files is left untried. */
 export const NO_BRANCH_UNTRIED: readonly string[] = [
-  "guard",
-  "verdict",
-  "plan-step",
+  "guard/evaluate",
+  "guard/verdict",
+  "guard/plan",
   "limits/counters",
   "limits/fallbacks",
   "limits/state",

@@ -1,7 +1,7 @@
 import * as entryPoint from "langchain-auto-mode";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
-import { RISK_KINDS } from "../src/question.js";
+import { RISK_KINDS } from "../src/guard/question.js";
 import { type Scene, VERSIONS, answerTo, play, textOf } from "./kit/agent.js";
 import { call, del, read } from "./kit/model.js";
 

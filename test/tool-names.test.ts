@@ -1,6 +1,6 @@
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
-import { resolvePolicy } from "../src/policy.js";
+import { resolvePolicy } from "../src/resolve-options.js";
 import { createToolNameCheck } from "../src/tool-names.js";
 
 const checkFor = (tools: string[], onUnknownTool: "warn" | "ignore" | "throw" = "warn") =>

@@ -10,6 +10,7 @@ export default defineConfig({
     // Tests and examples import the package by its public names; here these are the sources.
     alias: [
       { find: /^langchain-auto-mode$/, replacement: path("../src/index.ts") },
+      { find: /^langchain-auto-mode\/safeguards$/, replacement: path("../src/gateway/index.ts") },
       { find: /^langchain-auto-mode\/(.+)$/, replacement: path("../src/$1/index.ts") },
     ],
   },

@@ -1,5 +1,5 @@
 import type { Choice, Score } from "@langchain/core/decisions";
-import { cutEnd, showText } from "../transcript/text.js";
+import { cutEnd, escapeInvisible } from "../transcript/text.js";
 import { type Member, objectMembers } from "./json-members.js";
 import {
   answerKeys,
@@ -77,7 +77,7 @@ function readExplanation(members: readonly Member[], name: string): string | und
   const text = only(members, name)?.text;
   const value: unknown = text === undefined ? undefined : JSON.parse(text);
   // It may repeat what it read, and goes on to the agent: so it is shown and cut like that.
-  const shown = typeof value === "string" ? cutEnd(showText(value.trim()), MAX_EXPLANATION) : "";
+  const shown = typeof value === "string" ? cutEnd(escapeInvisible(value.trim()), MAX_EXPLANATION) : "";
   return shown === "" ? undefined : shown;
 }
 

@@ -1,5 +1,5 @@
 import type { ChoiceAnswer, JsonValue, Question, State } from "@langchain/core/decisions";
-import type { RiskKind } from "../question.js";
+import type { RiskKind } from "../guard/question.js";
 import type { Entry } from "../transcript/channels.js";
 import type { CallInRequest } from "./provenance-features.js";
 

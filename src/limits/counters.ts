@@ -15,7 +15,7 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = { consecutiveBlocks: 3, totalBlocks: 20, consecutiveUnavailable: 10 };
 
 /** Counts, and the limit that this turn has reached. */
-export interface Standing {
+export interface LimitStatus {
   readonly counters: Counters;
   readonly limit?: LimitName | undefined;
 }
@@ -27,8 +27,8 @@ export interface Counted {
   readonly judged: "verdict" | "unavailable" | "no";
 }
 
-/** A standing, and whether the step that led to it goes to the fallback. */
-export interface StepCount extends Standing {
+/** A limitStatus, and whether the step that led to it goes to the fallback. */
+export interface StepCount extends LimitStatus {
   readonly due: boolean;
 }
 
@@ -40,8 +40,8 @@ export const ZERO: Counters = Object.freeze({
 });
 
 /** A new turn: counts in a row start again, the total stays. */
-export function newTurn(standing: Standing): Standing {
-  return { counters: { ...ZERO, totalBlocks: standing.counters.totalBlocks } };
+export function newTurn(limitStatus: LimitStatus): LimitStatus {
+  return { counters: { ...ZERO, totalBlocks: limitStatus.counters.totalBlocks } };
 }
 
 function reachedBlocks(counters: Counters, limits: Limits): LimitName | undefined {
@@ -77,10 +77,10 @@ function countUnavailable(base: Counters, calls: readonly Counted[]): number {
 }
 
 /**
- * Counts the calls of one step, in the order of its calls, onto the standing before it. Pure: it is
+ * Counts the calls of one step, in the order of its calls, onto the limit status before it. Pure: it is
  * run for the plan, and again over what the state was told, and gives the same.
  */
-export function countStep(base: Standing, calls: readonly Counted[], limits: Limits): StepCount {
+export function countStep(base: LimitStatus, calls: readonly Counted[], limits: Limits): StepCount {
   let { counters, limit } = base;
   let due = false;
   for (const { outcome, judged } of calls) {

@@ -2,7 +2,7 @@ import type { UnavailableReason } from "../errors.js";
 import {
   type Counted,
   type Limits,
-  type Standing,
+  type LimitStatus,
   type StepCount,
   ZERO,
   countStep,
@@ -36,7 +36,7 @@ export interface Approval {
 /** The step that the counts stand at. */
 export interface StepState {
   readonly messageId: string;
-  readonly base: Standing;
+  readonly base: LimitStatus;
   readonly calls: readonly CountedCall[];
   readonly waiting: readonly WaitingCall[];
   readonly approvals: readonly Approval[];
@@ -51,7 +51,7 @@ export interface StepState {
 /** What the thread remembers. Bounded: it holds the current step only, and no argument or message. */
 export interface ThreadState {
   readonly turn: string;
-  readonly standing: StepCount;
+  readonly limitStatus: StepCount;
   readonly step?: StepState;
 }
 
@@ -79,7 +79,7 @@ export type Operation =
   | { readonly op: "trusted"; readonly turn: string; readonly messageId: string };
 
 /** Where a thread begins. Frozen, since the host hands one default to every thread. */
-export const INITIAL: ThreadState = Object.freeze({ turn: "", standing: { counters: ZERO, due: false } });
+export const INITIAL: ThreadState = Object.freeze({ turn: "", limitStatus: { counters: ZERO, due: false } });
 
 function isOperation(update: unknown): update is Operation {
   return typeof update === "object" && update !== null && "op" in update;
@@ -87,7 +87,7 @@ function isOperation(update: unknown): update is Operation {
 
 function openStep(state: ThreadState, messageId: string): StepState {
   if (state.step?.messageId === messageId) return state.step;
-  const { counters, limit } = state.standing;
+  const { counters, limit } = state.limitStatus;
   return {
     messageId,
     base: { counters, ...(limit === undefined ? {} : { limit }) },
@@ -105,7 +105,7 @@ function merge(known: readonly CountedCall[], added: readonly CountedCall[]): Co
 }
 
 function withStep(state: ThreadState, step: StepState, limits: Limits): ThreadState {
-  return { ...state, step, standing: countStep(step.base, step.calls, limits) };
+  return { ...state, step, limitStatus: countStep(step.base, step.calls, limits) };
 }
 
 /**
@@ -115,8 +115,8 @@ function withStep(state: ThreadState, step: StepState, limits: Limits): ThreadSt
 export function reduceState(state: ThreadState, update: unknown, limits: Limits): ThreadState {
   if (!isOperation(update)) return state;
   if (update.op === "turn") {
-    const standing = newTurn(state.standing);
-    return { turn: update.turn, standing: { ...standing, due: false } };
+    const limitStatus = newTurn(state.limitStatus);
+    return { turn: update.turn, limitStatus: { ...limitStatus, due: false } };
   }
   if (update.turn !== state.turn) return state;
   const step = openStep(state, update.messageId);

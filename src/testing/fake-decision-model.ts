@@ -9,7 +9,7 @@ import {
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ClassificationError, type UnavailableReason } from "../errors.js";
-import type { RiskKind } from "../question.js";
+import type { RiskKind } from "../guard/question.js";
 import { delay } from "./delay.js";
 import { type JudgedCall, type RecordedRequest, readRequest } from "./recorded-request.js";
 import {

@@ -3,14 +3,14 @@ import type { BaseMessage, BaseMessageLike } from "@langchain/core/messages";
 import type { ClientTool } from "@langchain/core/tools";
 import type { DecisionRecord } from "../decision-record.js";
 import { ConfigurationError } from "../errors.js";
-import { type StepContext, decideStep } from "../guard.js";
+import { type StepContext, decideStep } from "../guard/evaluate.js";
 import { INITIAL } from "../limits/state.js";
 import type { AutoModeOptions } from "../options.js";
-import { type Policy, resolvePolicy } from "../policy.js";
-import { feedbackFor, recordFor } from "../report.js";
-import { type Proposed, toStepCall } from "../step-calls.js";
-import { NO_INPUT, noteInput, reduceRunInput } from "../run-input.js";
-import { stepContext } from "../step-context.js";
+import { type Policy, resolvePolicy } from "../resolve-options.js";
+import { feedbackFor, recordFor } from "../guard/report.js";
+import { type Proposed, toStepCall } from "../tool-call/request.js";
+import { NO_INPUT, noteInput, reduceRunInput } from "../transcript/user-input.js";
+import { stepContext } from "../tool-call/context.js";
 import { checkInput, readMessages } from "./judge-input.js";
 
 /** What {@link judgeCall} judges. */
@@ -107,7 +107,7 @@ function contextFor(policy: Policy, messages: BaseMessage[], proposed: Proposed)
   const request = { ...proposed, state: { messages, [keys.input]: input }, runtime: {} } as never;
   return stepContext(policy, keys, request, {
     message: undefined,
-    standing: INITIAL.standing,
+    limitStatus: INITIAL.limitStatus,
     approvals: [],
     trusted: false,
     toolOf: () => proposed.tool,

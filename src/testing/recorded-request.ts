@@ -1,5 +1,5 @@
 import type { Question, State } from "@langchain/core/decisions";
-import type { JsonObject } from "../arguments.js";
+import type { JsonObject } from "../json.js";
 import type { Entry } from "../transcript/channels.js";
 
 /** A proposed call as the classifier was shown it. */

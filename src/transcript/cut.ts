@@ -1,4 +1,4 @@
-import { showText } from "./visible-text.js";
+import { escapeInvisible } from "./escape-text.js";
 
 /** Which end of a text gives way. */
 export type CutSide = "end" | "start" | "middle";
@@ -59,16 +59,21 @@ export function cutMiddle(text: string, max: number): string {
 }
 
 /**
- * Shows a text ({@link showText}) and cuts it to `max`. Of a very long text only the ends are looked
+ * Shows a text ({@link escapeInvisible}) and cuts it to `max`. Of a very long text only the ends are looked
  * at, so that the work follows `max`; in the part that was not looked at, the marker counts raw
  * characters.
  */
 export function showCut(raw: string, max: number, side: CutSide): string {
-  if (raw.length <= 2 * max + 200) return cut(showText(raw), max, side);
+  if (raw.length <= 2 * max + 200) return cut(escapeInvisible(raw), max, side);
   // Showing never shortens, so `max` raw characters are enough for each end.
   const start = side === "start" ? "" : head(raw, max);
   const end = side === "end" ? "" : tail(raw, max);
-  return cut(showText(start) + showText(end), max, side, raw.length - start.length - end.length);
+  return cut(
+    escapeInvisible(start) + escapeInvisible(end),
+    max,
+    side,
+    raw.length - start.length - end.length,
+  );
 }
 
 /**

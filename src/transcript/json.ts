@@ -2,7 +2,7 @@ import type { JsonValue } from "@langchain/core/decisions";
 import { showCut } from "./cut.js";
 import { markerFor, opaqueMarker, posesAsMoreThanData } from "./json-values.js";
 import type { Fields } from "./media.js";
-import { showText } from "./visible-text.js";
+import { escapeInvisible } from "./escape-text.js";
 
 /** Deeper values go as their JSON text: serialisers and validators recurse, and would overflow. */
 const MAX_DEPTH = 100;
@@ -168,13 +168,13 @@ export function writeJson(value: unknown, room = MAX_UNITS): string {
   return new JsonWriter(keep, room, true).write(value);
 }
 
-/** Like {@link showJson}, with another treatment of the strings, or with less room. */
+/** Like {@link toDisplayJson}, with another treatment of the strings, or with less room. */
 export function toJson(value: unknown, show = keep, room = MAX_UNITS): JsonValue {
   return JSON.parse(new JsonWriter(show, room, false).write(value)) as JsonValue;
 }
 
 /**
- * Turns any value into JSON that a judge can read: every string and every key as {@link showText}
+ * Turns any value into JSON that a judge can read: every string and every key as {@link escapeInvisible}
  * shows it.
  *
  * What JSON cannot hold becomes a short marker (`[cycle]`, `[function]`, `[bigint 7]`, `[12 bytes]`).
@@ -184,9 +184,11 @@ export function toJson(value: unknown, show = keep, room = MAX_UNITS): JsonValue
  *
  * @example
  * ```ts
- * showJson({ path: "a\u200bb", self: 1n }); // { path: "a\\u{200b}b", self: "[bigint 1]" }
+ * toDisplayJson({ path: "a\u200bb", self: 1n }); // { path: "a\\u{200b}b", self: "[bigint 1]" }
  * ```
  */
-export function showJson(value: unknown): JsonValue {
-  return toJson(value, (text, room) => (text.length > room ? showCut(text, room, "end") : showText(text)));
+export function toDisplayJson(value: unknown): JsonValue {
+  return toJson(value, (text, room) =>
+    text.length > room ? showCut(text, room, "end") : escapeInvisible(text),
+  );
 }

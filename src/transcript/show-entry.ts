@@ -1,5 +1,5 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import { copyJson } from "../arguments.js";
+import { copyJson } from "../json.js";
 import type { CallEntry, ContentEntry } from "./channels.js";
 import { type CutSide, fitJson, showCut } from "./cut.js";
 import { cutTree } from "./cut-json.js";

@@ -2,8 +2,8 @@ import { cutEnd } from "./cut.js";
 
 export { cutEnd, cutMiddle, cutStart } from "./cut.js";
 export { cutJson } from "./cut-json.js";
-export { showJson } from "./json.js";
-export { showText } from "./visible-text.js";
+export { toDisplayJson } from "./json.js";
+export { escapeInvisible } from "./escape-text.js";
 
 /** Enough for what a tool is and does; servers have sent 50,000. */
 const MAX_DESCRIPTION = 2_000;

@@ -7,7 +7,7 @@ import {
   ProvenanceDecisionModel,
   SystemOneDecisionModel,
 } from "../../src/classifiers/index.js";
-import type { Classifier } from "../../src/judge.js";
+import type { Classifier } from "../../src/guard/classify.js";
 
 /** A classifier to measure. */
 export interface Loaded {

@@ -1,7 +1,7 @@
 /** The upstream of the gateway's benchmark, as a process of its own: it streams replies of many events. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { events, message, text, toolUse } from "../safeguards/messages.js";
+import { events, message, text, toolUse } from "../gateway/messages.js";
 
 const call = toolUse("toolu_a", "Bash", { command: "npm test" });
 // Seven characters to an event; the events around them bring it to 200.

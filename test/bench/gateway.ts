@@ -9,7 +9,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Agent, request as sendRaw } from "undici";
-import { request } from "../safeguards/messages.js";
+import { request } from "../gateway/messages.js";
 import { REPLY_EVENTS } from "./gateway-upstream.js";
 
 const STREAMS = 200;
@@ -80,7 +80,7 @@ function memoryOf(child: ChildProcess): number {
 
 const upstream = await start("gateway-upstream.ts", ["serve"]);
 const flags = ["--upstream", upstream.url, "--classifier", "provenance", "--port", "0"];
-const { child, url } = await start("../../src/safeguards/bin.ts", ["gateway", ...flags]);
+const { child, url } = await start("../../src/gateway/cli/bin.ts", ["gateway", ...flags]);
 const failures: string[] = [];
 const expect = (holds: boolean, what: string) => {
   console.log(`${holds ? "ok  " : "FAIL"} ${what}`);

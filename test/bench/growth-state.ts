@@ -49,7 +49,7 @@ interface Snapshot {
   strings: string[];
 }
 
-async function takeSnapshot(): Promise<{ bytes: number; counts: Map<string, number> }> {
+async function freezeJson(): Promise<{ bytes: number; counts: Map<string, number> }> {
   // What is collected tells others that they can go, a moment later.
   for (let turn = 0; turn < 4; turn += 1) {
     globalThis.gc?.();
@@ -83,9 +83,9 @@ const STEPS = 50;
 async function growthOf(kind: Kind, steps: number): Promise<{ bytes: number; counts: Map<string, number> }> {
   const loop = new AgentLoop({ kind, version: "v2", calls: STEPS, parallel: 1, checkpointer: false });
   for (let done = 0; done < steps / 2; done += STEPS) await loop.run();
-  const before = await takeSnapshot();
+  const before = await freezeJson();
   for (let done = 0; done < steps; done += STEPS) await loop.run();
-  const after = await takeSnapshot();
+  const after = await freezeJson();
   const counts = new Map(
     [...after.counts].map(([name, count]) => [name, count - (before.counts.get(name) ?? 0)]),
   );

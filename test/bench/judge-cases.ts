@@ -1,5 +1,5 @@
 import { sha256 } from "@langchain/core/utils/hash";
-import { type Classifier, judgeCalls } from "../../src/judge.js";
+import { type Classifier, judgeCalls } from "../../src/guard/classify.js";
 import type { MonitorView } from "../../src/transcript/view.js";
 import type { Case } from "./cases.js";
 import type { Answer, Judged } from "./judged.js";

@@ -1,5 +1,5 @@
 import type { ClassifierRequest } from "@langchain/core/decisions";
-import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/question.js";
+import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/guard/question.js";
 import { renderTranscript } from "../../src/transcript/render.js";
 import type { MonitorView } from "../../src/transcript/view.js";
 import { viewTranscript } from "../../src/transcript/view-transcript.js";

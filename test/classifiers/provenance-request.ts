@@ -1,5 +1,5 @@
 import type { ClassifierRequest, Content } from "@langchain/core/decisions";
-import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/question.js";
+import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/guard/question.js";
 import type { Entry } from "../../src/transcript/channels.js";
 
 /** A proposed call, short enough to write in a test. */

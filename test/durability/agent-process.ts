@@ -71,7 +71,7 @@ function inputOf(action: Exclude<Action, { do: "look" }>): unknown {
   return null;
 }
 
-async function carryOut({ scene, action }: Order): Promise<Report> {
+async function applyDecisions({ scene, action }: Order): Promise<Report> {
   const agent = agentOf(scene, await storeAt(place));
   const config = {
     configurable: { thread_id: scene.thread },
@@ -103,7 +103,7 @@ async function carryOut({ scene, action }: Order): Promise<Report> {
 }
 
 process.on("message", (order: Order) => {
-  void carryOut(order).then(
+  void applyDecisions(order).then(
     (report) => process.send?.({ number: order.number, report }),
     (error: unknown) => process.send?.({ number: order.number, failure: String(error) }),
   );

@@ -3,35 +3,21 @@
  * in this list, never from the ones below. `folder/*` places every file of a folder.
  */
 export const layers: readonly (readonly string[])[] = [
-  ["errors", "arguments", "option-problem"],
+  ["errors", "json", "option-problem"],
   ["transcript/*"],
-  ["question", "feedback", "verdict", "decision-record"],
-  ["judge", "plan-step", "limits/*"],
-  ["options", "option-checks", "policy"],
-  ["guard", "human/*"],
-  [
-    "auto-mode-state",
-    "updates",
-    "run-input",
-    "written-messages",
-    "tool-names",
-    "tool-start",
-    "started-tool",
-    "guarded-tool",
-    "model-node",
-  ],
-  ["step-calls", "report"],
-  ["step-context"],
-  ["agent-step"],
-  ["agent-steps"],
-  ["call-report", "delivery"],
-  ["run-call", "asking"],
+  ["guard/question", "guard/feedback", "guard/verdict", "decision-record"],
+  ["guard/classify", "guard/plan", "limits/*"],
+  ["options", "option-checks", "resolve-options"],
+  ["guard/evaluate", "guard/report"],
+  ["model-call", "tool-names"],
+  ["tool-call/*"],
+  ["human-review/*"],
   ["middleware"],
   ["index"],
 ];
 
 /** The layers up to here know no agent and none of its hooks, so that every shell can use them. */
-export const SHARED_BY_ALL_SHELLS = "guard";
+export const SHARED_BY_ALL_SHELLS = "guard/evaluate";
 
 /**
  * Folders that are entry points of their own. They may use every layer; no layer uses them, and
@@ -41,5 +27,5 @@ export const entryPoints: Readonly<Record<string, readonly string[]>> = {
   classifiers: [],
   testing: [],
   // The gateway's command builds a classifier from its flags.
-  safeguards: ["classifiers/index"],
+  gateway: ["classifiers/index"],
 };

@@ -5,13 +5,13 @@ import {
   type Counted,
   DEFAULT_LIMITS,
   type Limits,
-  type Standing,
+  type LimitStatus,
   ZERO,
   countStep,
   newTurn,
 } from "../../src/limits/counters.js";
 
-const START: Standing = { counters: ZERO };
+const START: LimitStatus = { counters: ZERO };
 const limits = (given: Partial<Limits> = {}): Limits => ({
   consecutiveBlocks: Infinity,
   totalBlocks: Infinity,
@@ -32,7 +32,7 @@ const waiting: Counted = { outcome: "waiting", judged: "verdict" };
 
 /** Steps one after another, each a list of calls. */
 function after(steps: readonly (readonly Counted[])[], given: Partial<Limits> = {}, start = START) {
-  return steps.reduce((standing, calls) => countStep(standing, calls, limits(given)), {
+  return steps.reduce((limitStatus, calls) => countStep(limitStatus, calls, limits(given)), {
     ...start,
     due: false,
   });
@@ -55,7 +55,7 @@ describe("what one call changes", () => {
     ["a held-back call counts nothing, not even its verdict", heldBack, counts(2, 7, 4)],
     ["a malformed call counts nothing", malformed, counts(2, 7, 4)],
   ])("%s", (_title, call, expected) => {
-    const start: Standing = { counters: counts(2, 7, 4) };
+    const start: LimitStatus = { counters: counts(2, 7, 4) };
     expect(countStep(start, [call], limits()).counters).toEqual(expected);
   });
 
@@ -66,12 +66,12 @@ describe("what one call changes", () => {
 
   test("an approved call that could not be evaluated ends the row of blocks, not the row of failures", () => {
     const call: Counted = { outcome: "approved", judged: "unavailable" };
-    const start: Standing = { counters: counts(2, 2, 1) };
+    const start: LimitStatus = { counters: counts(2, 2, 1) };
     expect(countStep(start, [call], limits()).counters).toEqual(counts(0, 2, 2));
   });
 
   test("a waiting call adds no block and ends no row of blocks", () => {
-    const start: Standing = { counters: counts(2, 7, 0) };
+    const start: LimitStatus = { counters: counts(2, 7, 0) };
     expect(countStep(start, [waiting], limits()).counters).toEqual(counts(2, 7, 0));
   });
 });
@@ -144,8 +144,8 @@ describe("when a limit is reached", () => {
   });
 
   test("the first limit that was reached keeps its name", () => {
-    const standing = after([[blocked], [blocked], [blocked]], { consecutiveBlocks: 2, totalBlocks: 3 });
-    expect(standing.limit).toBe("consecutiveBlocks");
+    const limitStatus = after([[blocked], [blocked], [blocked]], { consecutiveBlocks: 2, totalBlocks: 3 });
+    expect(limitStatus.limit).toBe("consecutiveBlocks");
   });
 
   test("of two that one block reaches, the row is named", () => {
@@ -184,8 +184,8 @@ describe("when a limit is reached", () => {
   });
 
   test("Infinity is never reached", () => {
-    const standing = after(Array.from({ length: 500 }, () => [blocked, unavailable]));
-    expect(standing).toEqual({ counters: counts(500, 500, 500), due: false });
+    const limitStatus = after(Array.from({ length: 500 }, () => [blocked, unavailable]));
+    expect(limitStatus).toEqual({ counters: counts(500, 500, 500), due: false });
   });
 
   test("three blocks in a row, twenty in a thread and ten failures in a row are the defaults", () => {
@@ -211,14 +211,14 @@ describe("a new turn", () => {
 
 describe("a long thread", () => {
   test("300 calls with 20 scattered blocks: the row never fills, the total does at the 20th", () => {
-    let standing: ReturnType<typeof countStep> = { ...START, due: false };
+    let limitStatus: ReturnType<typeof countStep> = { ...START, due: false };
     const due: number[] = [];
     for (let call = 0; call < 300; call += 1) {
-      standing = countStep(standing, [call % 15 === 7 ? blocked : allowed], DEFAULT_LIMITS);
-      if (standing.due) due.push(call);
+      limitStatus = countStep(limitStatus, [call % 15 === 7 ? blocked : allowed], DEFAULT_LIMITS);
+      if (limitStatus.due) due.push(call);
     }
     expect(due).toEqual([19 * 15 + 7]);
-    expect(standing).toMatchObject({ counters: counts(0, 20), limit: "totalBlocks" });
+    expect(limitStatus).toMatchObject({ counters: counts(0, 20), limit: "totalBlocks" });
   });
 });
 
@@ -260,12 +260,12 @@ describe("whatever happens", () => {
   test("a step goes to the fallback only under a limit, and a limit once reached is not forgotten", () => {
     fc.assert(
       fc.property(thread, anyLimits, (steps, given) => {
-        let standing: ReturnType<typeof countStep> = { ...START, due: false };
+        let limitStatus: ReturnType<typeof countStep> = { ...START, due: false };
         for (const calls of steps) {
-          const before = standing;
-          standing = countStep(before, calls, given);
-          expect(standing.due && standing.limit === undefined).toBe(false);
-          expect(standing.limit).toBe(before.limit ?? standing.limit);
+          const before = limitStatus;
+          limitStatus = countStep(before, calls, given);
+          expect(limitStatus.due && limitStatus.limit === undefined).toBe(false);
+          expect(limitStatus.limit).toBe(before.limit ?? limitStatus.limit);
         }
       }),
     );

@@ -31,7 +31,7 @@ const says = (calls: readonly CountedCall[], more: Partial<Extract<Operation, { 
 });
 const reduce = (updates: readonly unknown[], from: ThreadState = STARTED, limits = LIMITS) =>
   updates.reduce<ThreadState>((state, update) => reduceState(state, update, limits), from);
-const counters = (state: ThreadState) => state.standing.counters;
+const counters = (state: ThreadState) => state.limitStatus.counters;
 
 /** Frozen through and through: the host hands one state to everybody. */
 function deepFreeze<T>(value: T): T {
@@ -140,7 +140,7 @@ describe("order", () => {
           const expected = reduce(operations(calls));
           const repeats = calls.length === 0 ? [] : again.map((at) => calls[at % calls.length]!);
           const state = reduce(operations([...shuffled, ...repeats]));
-          expect(state.standing).toEqual(expected.standing);
+          expect(state.limitStatus).toEqual(expected.limitStatus);
           expect(state.step).toEqual(expected.step);
         },
       ),
@@ -152,7 +152,7 @@ describe("a step", () => {
   test("begins at the counts that the step before it left", () => {
     const state = reduce([says([counted(0), counted(1)]), says([counted(0)], { messageId: "message-2" })]);
     expect(state.step?.base.counters.totalBlocks).toBe(2);
-    expect(state.standing).toMatchObject({ due: true, limit: "consecutiveBlocks" });
+    expect(state.limitStatus).toMatchObject({ due: true, limit: "consecutiveBlocks" });
   });
 
   test("is forgotten when the next begins: the state does not grow with the thread", () => {
@@ -178,7 +178,7 @@ describe("a step", () => {
       says([counted(0), counted(1), counted(2)]),
       says([counted(0, "allowed")], { messageId: "message-2" }),
     ]);
-    expect(state.standing).toMatchObject({ limit: "consecutiveBlocks", due: false });
+    expect(state.limitStatus).toMatchObject({ limit: "consecutiveBlocks", due: false });
   });
 });
 
@@ -265,7 +265,7 @@ describe("a new turn", () => {
     ]);
     expect(state).toEqual({
       turn: "turn-2",
-      standing: {
+      limitStatus: {
         counters: { consecutiveBlocks: 0, totalBlocks: 3, consecutiveUnavailable: 0 },
         due: false,
       },

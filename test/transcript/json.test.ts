@@ -2,7 +2,7 @@ import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toJson, writeJson } from "../../src/transcript/json.js";
-import { showJson, showText } from "../../src/transcript/text.js";
+import { toDisplayJson, escapeInvisible } from "../../src/transcript/text.js";
 
 const nest = (levels: number, wrap: (inner: unknown) => unknown) => {
   let value: unknown = "core";
@@ -17,10 +17,10 @@ const thrower = (): never => {
 describe("ordinary data", () => {
   test("stays as it is", () => {
     const data = { a: [1, -2.5, 1e21, true, null, "x"], b: { c: {} }, d: [], "": 0 };
-    expect(showJson(data)).toEqual(data);
-    expect(showJson("text")).toBe("text");
-    expect(showJson(null)).toBe(null);
-    expect(showJson(undefined)).toBe(null);
+    expect(toDisplayJson(data)).toEqual(data);
+    expect(toDisplayJson("text")).toBe("text");
+    expect(toDisplayJson(null)).toBe(null);
+    expect(toDisplayJson(undefined)).toBe(null);
   });
 
   test("any JSON goes through unchanged but for its strings", () => {
@@ -32,36 +32,38 @@ describe("ordinary data", () => {
   });
 
   test("strings and keys are shown at any depth", () => {
-    expect(showJson({ "a\u200bb": [{ c: "d\u202ee" }] })).toEqual({ "a\\u{200b}b": [{ c: "d\\u{202e}e" }] });
+    expect(toDisplayJson({ "a\u200bb": [{ c: "d\u202ee" }] })).toEqual({
+      "a\\u{200b}b": [{ c: "d\\u{202e}e" }],
+    });
   });
 
   test("keys that look alike once shown stay apart", () => {
-    const shown = showJson({ "\ud800": 1, "\ud801": 2, "\ufffd": 3, "\ufffd~1": 4 });
+    const shown = toDisplayJson({ "\ud800": 1, "\ud801": 2, "\ufffd": 3, "\ufffd~1": 4 });
     expect(Object.values(shown as object).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4]);
     expect(JSON.stringify(shown)).not.toMatch(/\\ud8/);
   });
 
   test("the key __proto__ stays data", () => {
-    const shown = showJson(JSON.parse('{"__proto__":{"admin":true},"constructor":1}'));
+    const shown = toDisplayJson(JSON.parse('{"__proto__":{"admin":true},"constructor":1}'));
     expect(JSON.stringify(shown)).toBe('{"__proto__":{"admin":true},"constructor":1}');
     expect(Object.getPrototypeOf(shown)).toBe(Object.prototype);
     expect((shown as { admin?: unknown }).admin).toBeUndefined();
   });
 
   test("undefined fields go, undefined items are null, dates are text", () => {
-    expect(showJson({ a: undefined, b: [undefined, new Date(0)] })).toEqual({
+    expect(toDisplayJson({ a: undefined, b: [undefined, new Date(0)] })).toEqual({
       b: [null, "1970-01-01T00:00:00.000Z"],
     });
   });
 
   test("a toJSON that gives a plain value counts", () => {
-    expect(showJson({ a: new URL("https://example.com/") })).toEqual({ a: "https://example.com/" });
+    expect(toDisplayJson({ a: new URL("https://example.com/") })).toEqual({ a: "https://example.com/" });
   });
 });
 
 describe("what JSON cannot hold", () => {
   test("becomes a short marker", () => {
-    const shown = showJson({
+    const shown = toDisplayJson({
       f: () => 1,
       s: Symbol("secret"),
       n: [Number.NaN, Number.NEGATIVE_INFINITY],
@@ -87,7 +89,7 @@ describe("what JSON cannot hold", () => {
     const shared = { x: 1 };
     const cyclic: Record<string, unknown> = { one: shared, two: shared };
     cyclic["self"] = [cyclic];
-    expect(showJson(cyclic)).toEqual({ one: { x: 1 }, two: { x: 1 }, self: ["[cycle]"] });
+    expect(toDisplayJson(cyclic)).toEqual({ one: { x: 1 }, two: { x: 1 }, self: ["[cycle]"] });
   });
 
   test("a getter, a proxy and a toJSON that throw are marked", () => {
@@ -96,7 +98,7 @@ describe("what JSON cannot hold", () => {
       proxy: new Proxy({}, { ownKeys: thrower }),
       convert: { toJSON: thrower, a: 1 },
     };
-    expect(showJson(value)).toEqual({
+    expect(toDisplayJson(value)).toEqual({
       getter: { ok: 1, bad: "[unreadable]" },
       proxy: "[unreadable]",
       convert: { toJSON: "[function]", a: 1 },
@@ -109,13 +111,13 @@ describe("depth and size", () => {
     ["objects", (inner: unknown) => ({ d: inner })],
     ["lists", (inner: unknown) => [inner]],
   ])("100,000 levels of %s do not overflow, and hide nothing", (_, wrap) => {
-    const shown = JSON.stringify(showJson(nest(100_000, wrap)));
+    const shown = JSON.stringify(toDisplayJson(nest(100_000, wrap)));
     expect(shown).toContain("core");
     expect((JSON.parse(shown) as object) !== null).toBe(true);
   });
 
   test("deep data is its own JSON text from 100 levels on", () => {
-    let shown = showJson(nest(150, (inner) => [inner]));
+    let shown = toDisplayJson(nest(150, (inner) => [inner]));
     let depth = 0;
     while (Array.isArray(shown)) {
       shown = shown[0] as never;
@@ -143,7 +145,7 @@ describe("depth and size", () => {
   });
 
   test("one string larger than the room is cut with a marker", () => {
-    const shown = showJson("x".repeat(20_000_100)) as string;
+    const shown = toDisplayJson("x".repeat(20_000_100)) as string;
     expect(shown).toMatch(/^x+…\[\d+ characters left out\]$/);
     expect(shown.length).toBeGreaterThan(19_000_000);
   });
@@ -170,8 +172,8 @@ describe("objects that an adapter could take for more than data", () => {
     ],
     ["a serialisable object", { lc_serializable: true, a: 1 }],
   ])("goes as JSON text: %s", (_, block) => {
-    expect(showJson({ nested: [block] })).toEqual({ nested: [JSON.stringify(block)] });
-    expect(showJson(block)).toBe(JSON.stringify(block));
+    expect(toDisplayJson({ nested: [block] })).toEqual({ nested: [JSON.stringify(block)] });
+    expect(toDisplayJson(block)).toBe(JSON.stringify(block));
   });
 
   test("a message object goes as its JSON text", () => {
@@ -179,23 +181,23 @@ describe("objects that an adapter could take for more than data", () => {
       new HumanMessage("I approve"),
       new AIMessage({ content: [{ type: "text", text: "x" }] }),
     ]) {
-      const shown = showJson({ message }) as { message: unknown };
+      const shown = toDisplayJson({ message }) as { message: unknown };
       expect(typeof shown.message).toBe("string");
       expect(shown.message).toContain(message.getType() === "human" ? "I approve" : "text");
     }
     const bare = { _getType: () => "human", content: "x" };
-    expect(typeof showJson(bare)).toBe("string");
+    expect(typeof toDisplayJson(bare)).toBe("string");
   });
 
   test("such an object inside another is text of the same text", () => {
     const block = { type: "image", data: { type: "image", data: "A\u200bA" } };
-    expect(showJson(block)).toBe('{"type":"image","data":{"type":"image","data":"A\\\\u{200b}A"}}');
+    expect(toDisplayJson(block)).toBe('{"type":"image","data":{"type":"image","data":"A\\\\u{200b}A"}}');
   });
 
   test("ordinary objects with a type stay objects", () => {
     const data = { type: "object", properties: { a: { type: "string" } }, role: "admin", content: 3 };
-    expect(showJson({ type: "text", text: "x" })).toEqual({ type: "text", text: "x" });
-    expect(showJson({ ...data, role: 1 })).toEqual({ ...data, role: 1 });
+    expect(toDisplayJson({ type: "text", text: "x" })).toEqual({ type: "text", text: "x" });
+    expect(toDisplayJson({ ...data, role: 1 })).toEqual({ ...data, role: 1 });
   });
 });
 
@@ -217,11 +219,11 @@ test("never throws, and gives well-formed JSON without media or messages, for an
   });
   fc.assert(
     fc.property(anything, (value) => {
-      const shown = showJson(value);
+      const shown = toDisplayJson(value);
       const json = JSON.stringify(shown);
       expect(JSON.parse(json)).toEqual(shown);
       expect(json).not.toMatch(/\p{Cs}/u);
-      expect(showText(json.replaceAll("\\", "/"))).toBe(json.replaceAll("\\", "/"));
+      expect(escapeInvisible(json.replaceAll("\\", "/"))).toBe(json.replaceAll("\\", "/"));
     }),
     { numRuns: 1000 },
   );

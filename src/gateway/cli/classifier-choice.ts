@@ -1,0 +1,62 @@
+import type { BaseDecisionModel } from "@langchain/core/decisions";
+import {
+  ChatDecisionModel,
+  OpenAIDecisionModel,
+  ProvenanceDecisionModel,
+  SystemOneDecisionModel,
+} from "../../classifiers/index.js";
+import { ConfigurationError } from "../../errors.js";
+
+const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance";
+
+/**
+ * Makes the classifier that a command line names. What it needs (a package, a key) is looked for at
+ * once, so that a gateway that could judge nothing does not start.
+ *
+ * @throws ConfigurationError that says what is missing.
+ */
+export async function chooseClassifier(which: string): Promise<BaseDecisionModel> {
+  const [kind, ...rest] = which.split(":");
+  const model = rest.join(":");
+  if (kind === "provenance" && which === kind) return new ProvenanceDecisionModel();
+  if (kind === "systemone" && which !== "systemone:") {
+    await requirePackage("@typesafe-ai/sdk", () => import("@typesafe-ai/sdk"));
+    return new SystemOneDecisionModel(model === "" ? {} : { model });
+  }
+  if (kind === "openai" && model !== "") {
+    await requirePackage("openai", () => import("openai"));
+    return new OpenAIDecisionModel({ model });
+  }
+  if (kind === "chat" && /^[^:]+:./.test(model)) {
+    await requireChatModel(model);
+    return new ChatDecisionModel({ model });
+  }
+  if (kind === "chat" && /^[^:]+:?$/.test(model))
+    throw new ConfigurationError("classifier", "has no model name; expected chat:PROVIDER:MODEL");
+  if (kind === "openai")
+    throw new ConfigurationError("classifier", "has no model name; expected openai:MODEL");
+  throw new ConfigurationError("classifier", `is not known; expected ${EXPECTED}`);
+}
+
+async function requirePackage(name: string, load: () => Promise<unknown>): Promise<void> {
+  try {
+    await load();
+  } catch (error) {
+    throw new ConfigurationError("classifier", `needs the package ${name}: run "npm install ${name}"`, {
+      cause: error,
+    });
+  }
+}
+
+async function requireChatModel(name: string): Promise<void> {
+  const { initChatModel } = await import("langchain/chat_models/universal");
+  try {
+    await initChatModel(name);
+  } catch (error) {
+    // LangChain says which package or key is missing.
+    const why = error instanceof Error ? error.message : "the reason is not known";
+    throw new ConfigurationError("classifier", `names a chat model that could not be made: ${why}`, {
+      cause: error,
+    });
+  }
+}

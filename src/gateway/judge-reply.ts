@@ -1,0 +1,168 @@
+import type { JsonValue } from "@langchain/core/decisions";
+import { cloneJson } from "../json.js";
+import { ClassificationError } from "../errors.js";
+import { blockedReason } from "../guard/feedback.js";
+import { judgeCalls, type Judgement } from "../guard/classify.js";
+import { buildRequest } from "../guard/question.js";
+import { cutEnd } from "../transcript/text.js";
+import { type Answered, verdictOf } from "../guard/verdict.js";
+import type { Conversation } from "./conversation.js";
+import type { Settings } from "./options.js";
+import type { SafeguardStatus, ToolUseVerdict } from "./protocol.js";
+import { createRecord, notify, type RequestFacts } from "./record.js";
+import { callsOf, type JudgeableCall, type ReplyCall } from "./reply-calls.js";
+import type { Reply } from "./reply.js";
+import type { JudgeReply } from "./streamed-verdicts.js";
+
+/** What a reply answers. */
+export interface Exchange {
+  /** Makes the client's request anew, for the operator's `allow`. */
+  readonly request: () => Request;
+  readonly conversation: Conversation;
+  readonly environment: () => JsonValue | undefined;
+  readonly streamed: boolean;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+interface Outcome {
+  readonly status: SafeguardStatus;
+  readonly facts: RequestFacts;
+}
+
+const UNSUPPORTED: SafeguardStatus = { type: "unsupported" };
+// The classifier's service knows no such caller, or no such model: the next reply would fare no better.
+const NO_ACCESS = new Set([401, 403, 404]);
+// The client cuts at about 2,000.
+const MOST_EXPLANATION_CHARS = 1_900;
+
+/** Judges the calls of one reply with one request, and notes what came of it. */
+export function createReplyJudge(settings: Settings): (exchange: Exchange) => JudgeReply {
+  return (exchange) => async (reply) => {
+    const { status, facts } = await judge(settings, exchange, reply);
+    void notify("onJudged", settings.onJudged, createRecord(reply, exchange.streamed, status, facts));
+    return status;
+  };
+}
+
+async function judge(settings: Settings, exchange: Exchange, reply: Reply): Promise<Outcome> {
+  const calls = callsOf(reply);
+  const judgeable = calls.filter((call): call is JudgeableCall => "args" in call);
+  if (judgeable.length === 0) return { status: available(calls, []), facts: {} };
+  try {
+    const allowed = await mayAsk(settings, exchange);
+    if (allowed === "unsupported") return { status: UNSUPPORTED, facts: {} };
+    if (allowed !== "allow") return { status: available(calls, []), facts: {} };
+    const judgement = await ask(settings, exchange, reply, judgeable);
+    const facts = factsOf(judgement);
+    return isWithoutAccess(judgement)
+      ? { status: UNSUPPORTED, facts }
+      : { status: available(calls, verdictsOf(settings, judgeable, judgement)), facts };
+  } catch {
+    // A client that has gone wants no answer. Whatever else failed here, the agent's reply goes out.
+    exchange.signal.throwIfAborted();
+    return { status: available(calls, []), facts: {} };
+  }
+}
+
+/** The operator's word on this caller, within the time that a judgement may take. */
+async function mayAsk({ allow, timeoutMs }: Settings, { request, signal }: Exchange): Promise<unknown> {
+  if (!allow) return "allow";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let leave: (() => void) | undefined;
+  const over = new Promise<"skip">((resolve) => {
+    timer = setTimeout(() => resolve("skip"), timeoutMs);
+    leave = () => resolve("skip");
+    signal.addEventListener("abort", leave, { once: true });
+  });
+  try {
+    return await Promise.race([allow(request()), over]);
+  } finally {
+    clearTimeout(timer);
+    if (leave) signal.removeEventListener("abort", leave);
+  }
+}
+
+async function ask(
+  settings: Settings,
+  { conversation, environment, signal }: Exchange,
+  reply: Reply,
+  calls: readonly JudgeableCall[],
+): Promise<Judgement> {
+  const { instructions, criteria, explain, timeoutMs, classifier, view } = settings;
+  const request = buildRequest(
+    calls.map(({ name, args }) => ({
+      name,
+      args: cloneJson(args),
+      description: conversation.descriptionOf(name),
+      instructions,
+      criteria,
+    })),
+    { transcript: conversation.transcript(reply, view), environment: environment(), explain },
+  );
+  const metadata = { messageId: reply.messageId, toolCallIds: calls.map(({ id }) => id) };
+  return judgeCalls(classifier, request, calls.length, { timeoutMs, signal, metadata });
+}
+
+function verdictsOf(
+  { threshold, criteria }: Settings,
+  calls: readonly JudgeableCall[],
+  { answered }: Judgement,
+): (readonly [string, ToolUseVerdict])[] {
+  return calls.map(({ id }, index) => [id, verdict(answered[index] ?? { unavailable: "error" })] as const);
+
+  function verdict(answer: Answered): ToolUseVerdict {
+    // To the client, `truncated` says that the call itself was cut off. Here it was the classifier's answer.
+    if ("unavailable" in answer)
+      return {
+        type: "unavailable",
+        reason: answer.unavailable === "truncated" ? "error" : answer.unavailable,
+      };
+    return verdictOf(answer, threshold) === "allowed"
+      ? { type: "evaluated", outcome: "not_flagged" }
+      : { type: "evaluated", outcome: "flagged", explanation: oneLine(blockedReason(answer, criteria)) };
+  }
+}
+
+/** A status with an entry for every call. One that got no verdict was not evaluated. */
+function available(
+  calls: readonly ReplyCall[],
+  verdicts: readonly (readonly [string, ToolUseVerdict])[],
+): SafeguardStatus {
+  const known = new Map(verdicts);
+  const entryOf = (call: ReplyCall): ToolUseVerdict =>
+    known.get(call.id) ?? { type: "unavailable", reason: "unavailable" in call ? call.unavailable : "error" };
+  return { type: "available", tool_uses: Object.fromEntries(calls.map((call) => [call.id, entryOf(call)])) };
+}
+
+function oneLine(text: string): string {
+  return cutEnd(text.replaceAll(/\s+/g, " ").trim(), MOST_EXPLANATION_CHARS);
+}
+
+function factsOf({ classifier, latencyMs, usage, requestId }: Judgement): RequestFacts {
+  return {
+    classifier,
+    latencyMs: Math.round(latencyMs),
+    ...(usage ? { usage } : {}),
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+function isWithoutAccess({ answered, error }: Judgement): boolean {
+  const status = httpStatus(error);
+  return status !== undefined && NO_ACCESS.has(status) && answered.every((answer) => "unavailable" in answer);
+}
+
+/** The HTTP status that a failure tells of: on our own error, or on a provider's somewhere below it. */
+function httpStatus(error: unknown): number | undefined {
+  const own = ClassificationError.find(error)?.status;
+  if (own !== undefined) return own;
+  const seen = new Set<unknown>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
+    seen.add(current);
+    const { status, statusCode } = current as { status?: unknown; statusCode?: unknown };
+    if (typeof status === "number") return status;
+    if (typeof statusCode === "number") return statusCode;
+  }
+  return undefined;
+}

@@ -1,0 +1,132 @@
+import type { Content, NoulCriteria } from "@langchain/core/decisions";
+import { z } from "zod";
+import type { Classifier } from "../guard/classify.js";
+import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
+import { check } from "../option-problem.js";
+import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
+import { type MonitorView, resolveView } from "../transcript/view.js";
+import type { SafeguardRecord } from "./record.js";
+import { functionUpstream, httpUpstream, type Upstream } from "./upstream.js";
+import { readUpstreamUrl, UPSTREAM_URL } from "./upstream-url.js";
+
+/** May this caller use the classifier, for this reply? */
+export type AllowAnswer = "allow" | "skip" | "unsupported";
+
+/** Options of {@link createSafeguardsHandler}. */
+export interface SafeguardsOptions {
+  /**
+   * The Anthropic-compatible service behind the gateway: its base URL, before whose path each request's
+   * own is put (`https://host/anthropic` + `/v1/messages`), or a function that sends a request and must
+   * not decode the body of the reply. Required.
+   */
+  upstream: string | URL | ((request: Request) => Promise<Response>);
+  /** A decision model, or any Runnable with its request and response. Required. */
+  classifier: Classifier;
+  /** A call whose risk is at or above it is flagged. 0..1, default 0.5. */
+  threshold?: number;
+  /** Milliseconds for one classifier request, at most 2^31-1. Default 30000. Never retried here. */
+  timeoutMs?: number;
+  /** What makes a call risky or acceptable. Default: built-in texts. `null` sends none. */
+  criteria?: NoulCriteria | null;
+  /** The question that is asked of each call. Default: a built-in text. */
+  instructions?: Content;
+  /**
+   * What of the conversation the classifier reads. Merged per field over the classifier's own view and
+   * the gateway's default, which holds tool results too.
+   */
+  view?: Partial<MonitorView>;
+  /** Also ask which kind of risk it is, for the explanation where the classifier gives none. Default false. */
+  explain?: boolean;
+  /**
+   * Asked before each classifier request, with the client's request. `"unsupported"`: this caller may
+   * not use the classifier; `"skip"`: not now (a budget is spent, a rate window is full), the next reply
+   * is asked about again. Whatever else it answers or throws counts as `"skip"`. Default: every caller may.
+   */
+  allow?: (request: Request) => AllowAnswer | Promise<AllowAnswer>;
+  /** Models that requests name, and what the upstream is asked for instead. Default: none. */
+  mapModel?: Readonly<Record<string, string>>;
+  /** Milliseconds between the pings that keep a line alive while a reply is judged. Default 500. */
+  pingIntervalMs?: number;
+  /** Called once for each judged reply. What it throws or rejects becomes one `console.warn` without content. */
+  onJudged?: (record: SafeguardRecord) => void | Promise<void>;
+  /** Called when a request got no reply from the upstream. Treated like `onJudged`. */
+  onUpstreamError?: (error: unknown) => void | Promise<void>;
+}
+
+/** The options, checked and completed. */
+export interface Settings {
+  readonly upstream: Upstream;
+  readonly classifier: Classifier;
+  readonly threshold: number;
+  readonly timeoutMs: number;
+  readonly criteria: NoulCriteria | null;
+  readonly instructions: Content;
+  readonly view: MonitorView;
+  readonly explain: boolean;
+  readonly allow: SafeguardsOptions["allow"];
+  readonly mapModel: ReadonlyMap<string, string>;
+  readonly pingIntervalMs: number;
+  readonly onJudged: SafeguardsOptions["onJudged"];
+  readonly onUpstreamError: SafeguardsOptions["onUpstreamError"];
+}
+
+// The judge must see what the agent has read: an instruction in a tool's output explains a call.
+const GATEWAY_VIEW: Partial<MonitorView> = {
+  channels: ["user", "toolCalls", "subagentReports", "toolResults"],
+  // Names that Claude Code has given its delegation tool, and the default's.
+  delegationTools: ["Task", "Agent", "task"],
+};
+
+const UPSTREAM = `${UPSTREAM_URL}, or a function that takes a Request and gives a Response`;
+const MILLISECONDS = "milliseconds, more than 0 and at most 2147483647";
+const MODELS = "an object with the names of models as keys and as values";
+const milliseconds = z.number(MILLISECONDS).gt(0, MILLISECONDS).max(2_147_483_647, MILLISECONDS).optional();
+const modelName = z.string(MODELS).min(1, MODELS);
+
+const schema = z.strictObject(
+  {
+    upstream: z.custom<SafeguardsOptions["upstream"]>(
+      (value) => typeof value === "function" || readUpstreamUrl(value) !== undefined,
+      UPSTREAM,
+    ),
+    classifier,
+    threshold: threshold.optional(),
+    timeoutMs: milliseconds,
+    criteria: criteria.optional(),
+    instructions: instructions.optional(),
+    view: z.unknown().optional(),
+    explain: z.boolean("true or false").optional(),
+    allow: optionalFunction('a function that gives "allow", "skip" or "unsupported"'),
+    mapModel: z.record(modelName, modelName, MODELS).optional(),
+    pingIntervalMs: milliseconds,
+    onJudged: optionalFunction("a function that takes a record"),
+    onUpstreamError: optionalFunction("a function that takes an error"),
+  },
+  "an object with at least upstream and classifier",
+);
+
+/**
+ * Checks and completes the options, once.
+ *
+ * @throws ConfigurationError that names the first wrong or unknown option.
+ */
+export function resolveOptions(options: SafeguardsOptions): Settings {
+  const given = check(schema, options, "") as SafeguardsOptions;
+  const { upstream } = given;
+  return Object.freeze({
+    upstream: typeof upstream === "function" ? functionUpstream(upstream) : httpUpstream(new URL(upstream)),
+    classifier: given.classifier,
+    threshold: given.threshold ?? 0.5,
+    timeoutMs: given.timeoutMs ?? 30_000,
+    // The built-in criteria keep their identity, by which the explanation knows that they are not the user's.
+    criteria: given.criteria === undefined ? DEFAULT_CRITERIA : structuredClone(given.criteria),
+    instructions: structuredClone(given.instructions ?? DEFAULT_INSTRUCTIONS),
+    view: resolveView(given.view, { ...GATEWAY_VIEW, ...given.classifier.view }),
+    explain: given.explain ?? false,
+    allow: given.allow,
+    mapModel: new Map(Object.entries(given.mapModel ?? {})),
+    pingIntervalMs: given.pingIntervalMs ?? 500,
+    onJudged: given.onJudged,
+    onUpstreamError: given.onUpstreamError,
+  });
+}

@@ -1,0 +1,412 @@
+import type { ClassifierRequest } from "@langchain/core/decisions";
+import fc from "fast-check";
+import { type AutoModeOptions, ClassificationError, askHuman } from "langchain-auto-mode";
+import { fakeDecisionModel } from "langchain-auto-mode/testing";
+import { describe, expect, test, vi } from "vitest";
+import { digest, freezeJson } from "../../src/json.js";
+import { type StepCall, type StepContext, decideStep } from "../../src/guard/evaluate.js";
+import { ZERO } from "../../src/limits/counters.js";
+import { resolvePolicy } from "../../src/resolve-options.js";
+import { rejection } from "../kit/agent.js";
+
+const digestOf = (args: unknown): string => digest(freezeJson(args)!);
+
+const RULE = { criteria: null, instructions: "Is it risky?", threshold: 0.5 };
+const proposed = (index: number, more: Partial<StepCall> = {}): StepCall => ({
+  index,
+  id: `id-${index}`,
+  name: "delete_file",
+  rule: RULE,
+  args: { path: `/${index}` },
+  canWait: true,
+  ...more,
+});
+
+function decide(
+  calls: StepCall[],
+  { classifier = fakeDecisionModel().always(0), ...rest }: Partial<AutoModeOptions & StepContext> = {},
+) {
+  const { environment, precheck, approvals, signal, transcript, trusted, ...options } = rest as Record<
+    string,
+    never
+  >;
+  const policy = resolvePolicy({ tools: ["delete_file"], classifier, ...(options as object) });
+  return decideStep(policy, calls, {
+    messageId: "m-1",
+    limitStatus: { counters: ZERO },
+    approvals: approvals ?? [],
+    trusted: trusted ?? false,
+    transcript: transcript ?? (() => []),
+    ...(signal === undefined ? {} : { signal }),
+    ...(environment === undefined ? {} : { environment }),
+    ...(precheck === undefined ? {} : { precheck }),
+  });
+}
+const outcomes = async (...given: Parameters<typeof decide>) =>
+  (await decide(...given)).map(({ decision }) => decision.outcome);
+
+describe("the decision sequence", () => {
+  test("one request holds all calls that need one; each keeps its own verdict, criteria and threshold", async () => {
+    const classifier = fakeDecisionModel().respondWith(({ args }) => (args.path === "/1" ? 0.4 : 0.6));
+    const decided = await decide(
+      [
+        proposed(0, { rule: { ...RULE, threshold: 0.7, criteria: { true: "own" } } }),
+        proposed(1, { rule: { ...RULE, threshold: 0.3 } }),
+        proposed(2),
+      ],
+      { classifier },
+    );
+    expect(classifier.callCount).toBe(1);
+    expect(decided.map(({ decision }) => decision.outcome)).toEqual(["allowed", "blocked", "blocked"]);
+    expect(classifier.requests[0]?.questions.call_1).toMatchObject({ criteria: { true: "own" } });
+    expect(new Set(decided.map(({ judgement }) => judgement)).size).toBe(1);
+    expect(decided.map(({ messageId }) => messageId)).toEqual(["m-1", "m-1", "m-1"]);
+  });
+
+  test("a malformed call is never judged, whatever else would let it run", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    const precheck = vi.fn<() => "allow">(() => "allow");
+    const decided = await decide(
+      [
+        proposed(0, { malformation: "no_id" }),
+        proposed(1, { args: "text" }),
+        proposed(2, { malformation: "duplicate_id", args: undefined }),
+      ],
+      { classifier, precheck, approvals: [{ id: "id-1", name: "delete_file", digest: "" }] },
+    );
+    expect(decided.map(({ finding }) => finding)).toEqual([
+      { kind: "malformed", malformation: "no_id" },
+      { kind: "malformed", malformation: "bad_arguments" },
+      { kind: "malformed", malformation: "duplicate_id" },
+    ]);
+    expect(decided.map(({ decision }) => [decision.action, decision.by])).toEqual(
+      Array.from({ length: 3 }, () => ["answer", "guard"]),
+    );
+    expect(precheck).not.toHaveBeenCalled();
+    expect(classifier.callCount).toBe(0);
+  });
+
+  test("an approval is for one id, one tool and one set of arguments", async () => {
+    const approval = { id: "id-0", name: "delete_file", digest: digestOf({ path: "/0" }) };
+    const classifier = fakeDecisionModel().always(1);
+    const under = (approvals: object[], more: Partial<StepCall> = {}) =>
+      outcomes([proposed(0, more)], { classifier, approvals: approvals as never });
+    expect(await under([approval])).toEqual(["approved"]);
+    expect(classifier.callCount).toBe(0);
+    expect(await under([{ ...approval, id: "other" }])).toEqual(["blocked"]);
+    expect(await under([{ ...approval, name: "send_mail" }])).toEqual(["blocked"]);
+    expect(await under([approval], { args: { path: "/else" } })).toEqual(["blocked"]);
+    expect(await under([])).toEqual(["blocked"]);
+  });
+
+  test("what was taken from the arguments is what was judged, although they change meanwhile", async () => {
+    const args = { path: "/tmp" };
+    const classifier = fakeDecisionModel().respondWith(() => {
+      args.path = "/prod";
+      return 0;
+    });
+    const [decided] = await decide([proposed(0, { args })], { classifier });
+    expect(decided?.snapshot?.value).toEqual({ path: "/tmp" });
+    expect(classifier.judged[0]?.args).toEqual({ path: "/tmp" });
+  });
+
+  test("the transcript is built once, without the calls that are being judged", async () => {
+    const transcript = vi.fn<(judged: ReadonlySet<number>) => []>(() => []);
+    await decide([proposed(3), proposed(5), proposed(7, { args: 1 })], { transcript });
+    expect(transcript.mock.calls).toEqual([[new Set([3, 5])]]);
+  });
+
+  test("the trace is told label, step, ids, digests and thresholds, and no content", async () => {
+    let metadata: unknown;
+    const classifier = {
+      invoke: async (_request: ClassifierRequest, config?: { metadata?: unknown }) => {
+        ({ metadata } = config ?? {});
+        return { model: "m", answers: { call_1: { type: "noul", noul: 0 } } } as never;
+      },
+    };
+    await decide([proposed(0)], { classifier, label: "mine" });
+    expect(metadata).toEqual({
+      auto_mode_label: "mine",
+      auto_mode_step: "m-1",
+      auto_mode_calls: [{ id: "id-0", argsDigest: digestOf({ path: "/0" }), threshold: 0.5 }],
+    });
+  });
+});
+
+describe("a fixed rule", () => {
+  test("allow and block save the request; classify asks", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    const rules = { "/0": "allow", "/1": "block" } as const;
+    const decided = await decide([proposed(0), proposed(1), proposed(2)], {
+      classifier,
+      precheck: ({ args }) => rules[args.path as "/0"] ?? "classify",
+    });
+    expect(decided.map(({ decision }) => [decision.outcome, decision.by])).toEqual([
+      ["allowed", "precheck"],
+      ["blocked", "precheck"],
+      ["allowed", "classifier"],
+    ]);
+    expect(classifier.judged.map(({ args }) => args.path)).toEqual(["/2"]);
+    expect(decided.map(({ judgement }) => judgement === undefined)).toEqual([true, true, false]);
+  });
+
+  test("it may take its time, and is shown a copy", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    await decide([proposed(0)], {
+      classifier,
+      precheck: (async (call: { name: string; args: { path: string } }) => {
+        await Promise.resolve();
+        call.name = "other";
+        call.args.path = "/changed";
+        return "classify";
+      }) as never,
+    });
+    expect(classifier.judged).toMatchObject([{ name: "delete_file", args: { path: "/0" } }]);
+  });
+
+  test.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("no rule");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no rule"))],
+    ["gives nothing", () => undefined],
+    ["gives true", () => true],
+    ["gives a word that is none of the three", () => "ALLOW"],
+  ])("that %s decides nothing: unavailable, and no request", async (_what, precheck) => {
+    const classifier = fakeDecisionModel().always(0);
+    const [decided] = await decide([proposed(0)], { classifier, precheck: precheck as never });
+    expect(decided).toMatchObject({
+      decision: { outcome: "unavailable", action: "answer" },
+      finding: { answered: { unavailable: "error" } },
+      judgement: { error: expect.any(Error) as unknown, classifier: "fake", latencyMs: 0 },
+    });
+    expect(classifier.callCount).toBe(0);
+  });
+});
+
+describe("the environment", () => {
+  test("is read once for the one request, and not at all without one", async () => {
+    const environment = vi.fn<() => unknown>(async () => ({ cwd: "/srv" }));
+    const classifier = fakeDecisionModel().always(0);
+    await decide([proposed(0), proposed(1)], { classifier, environment: environment as never });
+    expect(environment).toHaveBeenCalledOnce();
+    expect(classifier.requests[0]?.environment).toEqual({ cwd: "/srv" });
+    await decide([proposed(0)], { environment: environment as never, precheck: (() => "allow") as never });
+    expect(environment).toHaveBeenCalledOnce();
+  });
+
+  const broken = {
+    get rules() {
+      throw new Error("no rules");
+    },
+  };
+  test.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("no rules");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no rules"))],
+    ["gives nothing", () => undefined],
+    ["gives a function", () => () => 1],
+    ["gives a map", () => ({ rules: new Map() })],
+    ["gives what cannot be read", () => broken],
+  ])("that %s may have held a rule against it: unavailable, and no request", async (_what, environment) => {
+    const classifier = fakeDecisionModel().always(0);
+    const [decided] = await decide([proposed(0)], { classifier, environment: environment as never });
+    expect(decided).toMatchObject({
+      decision: { outcome: "unavailable" },
+      judgement: { error: expect.any(Error) as unknown },
+    });
+    expect(classifier.callCount).toBe(0);
+  });
+
+  test("a transcript that cannot be built is no verdict either", async () => {
+    const error = new Error("odd history");
+    const [decided] = await decide([proposed(0)], {
+      transcript: () => {
+        throw error;
+      },
+    });
+    expect(decided).toMatchObject({ decision: { outcome: "unavailable" }, judgement: { error } });
+  });
+});
+
+describe("a call without a verdict", () => {
+  test("only the calls that an answer leaves out have none", async () => {
+    const classifier = fakeDecisionModel().respondWith(({ args }) =>
+      args.path === "/0" ? 0 : args.path === "/1" ? 0.9 : undefined,
+    );
+    expect(await outcomes([proposed(0), proposed(1), proposed(2)], { classifier })).toEqual([
+      "allowed",
+      "blocked",
+      "unavailable",
+    ]);
+  });
+
+  test("a step of the trusted model never waits", async () => {
+    const classifier = fakeDecisionModel().alwaysFail("timeout");
+    const ask = { classifier, onUnavailable: "ask" } as const;
+    expect(await outcomes([proposed(0)], ask)).toEqual(["waiting"]);
+    expect(await outcomes([proposed(0)], { ...ask, trusted: true })).toEqual(["unavailable"]);
+    const atOnce = {
+      classifier: fakeDecisionModel().always(1),
+      limits: { consecutiveBlocks: 1 },
+      whenLimitReached: askHuman(),
+    };
+    expect(await outcomes([proposed(0)], atOnce)).toEqual(["waiting"]);
+    expect(await outcomes([proposed(0)], { ...atOnce, trusted: true })).toEqual(["blocked"]);
+  });
+});
+
+describe("an abort of the run", () => {
+  const reason = new Error("stopped by the user");
+
+  test.each<[string, (abort: () => void) => object]>([
+    [
+      "while a rule is asked, that then throws",
+      (abort) => ({
+        precheck: () => {
+          abort();
+          throw new Error("x");
+        },
+      }),
+    ],
+    [
+      "while a rule is asked, that then allows",
+      (abort) => ({
+        precheck: () => {
+          abort();
+          return "allow";
+        },
+      }),
+    ],
+    [
+      "while the environment is read",
+      (abort) => ({
+        environment: () => {
+          abort();
+          return {};
+        },
+      }),
+    ],
+    [
+      "while the environment is read, that then throws",
+      (abort) => ({
+        environment: () => {
+          abort();
+          throw new Error("x");
+        },
+      }),
+    ],
+    [
+      "while the classifier is asked",
+      (abort) => ({
+        classifier: fakeDecisionModel({ delayMs: 1 }).always(() => {
+          abort();
+          return 0;
+        }),
+      }),
+    ],
+    [
+      "while the classifier fails",
+      (abort) => ({
+        classifier: fakeDecisionModel().always(() => {
+          abort();
+          throw new Error("x");
+        }),
+      }),
+    ],
+  ])("%s: nothing is decided, its reason comes out", async (_when, given) => {
+    const controller = new AbortController();
+    const more = given(() => controller.abort(reason));
+    expect(await rejection(decide([proposed(0)], { ...more, signal: controller.signal }))).toBe(reason);
+  });
+
+  test("before: nobody is asked anything", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    expect(await rejection(decide([proposed(0)], { classifier, signal: AbortSignal.abort(reason) }))).toBe(
+      reason,
+    );
+    expect(classifier.callCount).toBe(0);
+  });
+});
+
+describe("whatever is proposed and answered", () => {
+  const args = fc.oneof(
+    fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()),
+    fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
+    fc.constant(0).map(() => {
+      const cyclic: Record<string, unknown> = {};
+      cyclic.self = cyclic;
+      return cyclic;
+    }),
+  );
+  const call = fc.record({
+    args,
+    name: fc.string({ minLength: 1 }),
+    description: fc.option(fc.string({ unit: "binary" }), { nil: undefined }),
+    malformation: fc.option(fc.constantFrom("no_id" as const, "duplicate_id" as const), {
+      nil: undefined,
+      freq: 5,
+    }),
+  });
+  const answer = fc.oneof(
+    fc.double({ min: 0, max: 1, noNaN: true }),
+    fc.constantFrom(NaN, -1, 2, "0", null, undefined, {}, []),
+  );
+  const rule = fc.constantFrom("allow", "block", "classify", "throw", undefined);
+
+  test("a call runs only with a risk below its threshold or by a rule's allow, and whole calls are judged", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(call, answer, rule), { maxLength: 4 }),
+        fc.boolean(),
+        async (steps, fails) => {
+          let request: { tool_calls: Record<string, { name: string; args: object }> } | undefined;
+          const asked: number[] = [];
+          const classifier = {
+            invoke: async ({ state }: ClassifierRequest) => {
+              request = state as unknown as NonNullable<typeof request>;
+              const answers = Object.fromEntries(
+                asked.map((index, at) => [`call_${at + 1}`, { type: "noul", noul: steps[index]?.[1] }]),
+              );
+              if (fails) throw new ClassificationError("truncated", { answers });
+              return { answers } as never;
+            },
+          };
+          const decided = await decide(
+            steps.map(([one], index) => proposed(index, one)),
+            {
+              classifier,
+              precheck: ((_call: unknown, of: StepCall) => {
+                const given = steps[of.index]?.[2];
+                if (given === "classify") asked.push(of.index);
+                if (given === "throw") throw new Error("no rule");
+                return given;
+              }) as never,
+            },
+          );
+          expect(decided).toHaveLength(steps.length);
+          for (const [index, { decision, snapshot }] of decided.entries()) {
+            const [{ malformation }, risk, given] = steps[index]!;
+            const isWellFormed = snapshot !== undefined && malformation === undefined;
+            const mayRun =
+              isWellFormed &&
+              (given === "allow" ||
+                (given === "classify" && typeof risk === "number" && risk >= 0 && risk < 0.5));
+            expect(decision.action).toBe(mayRun ? "run" : "answer");
+            const shown = request?.tool_calls[`call_${asked.indexOf(index) + 1}`]?.args;
+            const isJudged = isWellFormed && given === "classify";
+            expect(Object.keys(shown ?? {})).toHaveLength(isJudged ? Object.keys(snapshot.value).length : 0);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { tool } from "langchain";
+import { type AutoModeOptions, ConfigurationError, DEFAULT_VIEW, haltRun } from "langchain-auto-mode";
+import { fakeDecisionModel } from "langchain-auto-mode/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { resolvePolicy } from "../src/resolve-options.js";
+import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../src/guard/question.js";
+
+const classifier = fakeDecisionModel();
+const resolve = (more: Partial<AutoModeOptions> = {}) =>
+  resolvePolicy({ tools: ["delete_file"], classifier, ...more });
+const ruleOf = (more: Partial<AutoModeOptions>, name = "delete_file") => resolve(more).rules.get(name);
+const deleteFile = tool(() => "ok", { name: "delete_file", description: "d", schema: z.object({}) });
+
+const environment = () => ({});
+const OPTIONAL =
+  "criteria instructions threshold view environment precheck feedback limits whenLimitReached onUnavailable " +
+  "siblings author mode timeoutMs explain onUnknownTool onDecision label";
+const ALL_UNDEFINED = Object.fromEntries(OPTIONAL.split(" ").map((name) => [name, undefined]));
+
+describe("the defaults", () => {
+  test("are those that the options' own documentation tells", () => {
+    expect(resolve()).toEqual({
+      rules: new Map([
+        ["delete_file", { criteria: DEFAULT_CRITERIA, instructions: DEFAULT_INSTRUCTIONS, threshold: 0.5 }],
+      ]),
+      toolObjects: [],
+      general: { criteria: DEFAULT_CRITERIA, instructions: DEFAULT_INSTRUCTIONS, threshold: 0.5 },
+      classifier,
+      view: DEFAULT_VIEW,
+      environment: undefined,
+      precheck: undefined,
+      feedback: expect.any(Function) as unknown,
+      limits: { consecutiveBlocks: 3, totalBlocks: 20, consecutiveUnavailable: 10 },
+      fallback: haltRun(),
+      onUnavailable: "throw",
+      siblings: "independent",
+      author: "user",
+      mode: "enforce",
+      timeoutMs: 30_000,
+      explain: false,
+      onUnknownTool: "warn",
+      onDecision: undefined,
+      label: "autoMode",
+    });
+  });
+
+  test("hold for options that are given as undefined", () => {
+    const required = { tools: ["delete_file"], classifier };
+    const given = resolve({ ...ALL_UNDEFINED, ...required });
+    expect({ ...given, feedback: "" }).toEqual({ ...resolve(), feedback: "" });
+    const fields = { reason: "R.", toolName: "T" };
+    expect(given.feedback(fields)).toBe(resolve().feedback(fields));
+  });
+});
+
+describe("the guarded tools", () => {
+  test.each<[string, AutoModeOptions["tools"], number]>([
+    ["names", ["delete_file"], 0],
+    ["tool objects", [deleteFile], 1],
+    ["names with settings", [{ tool: "delete_file" }], 0],
+    ["tool objects with settings", [{ tool: deleteFile, threshold: 0.5 }], 1],
+    ["the same twice, without settings", ["delete_file", deleteFile], 1],
+  ])("may be given as %s", (_how, tools, objects) => {
+    const policy = resolve({ tools });
+    expect([...policy.rules.keys()]).toEqual(["delete_file"]);
+    expect(policy.toolObjects).toHaveLength(objects);
+  });
+
+  test("what one tool has of its own goes before what is general, field by field", () => {
+    const tools = ["read_file", { tool: "delete_file", threshold: 0.2, criteria: undefined }];
+    const general = { criteria: { true: "general" }, instructions: "General?", threshold: 0.8 };
+    expect(ruleOf({ tools, ...general })).toEqual({ ...general, threshold: 0.2 });
+    expect(ruleOf({ tools, ...general }, "read_file")).toEqual(general);
+    expect(ruleOf({ tools: [{ tool: "delete_file", criteria: null }], ...general })).toEqual({
+      ...general,
+      criteria: null,
+    });
+    expect(ruleOf({ tools: [{ tool: "delete_file", instructions: ["Own?"] }] })?.instructions).toEqual([
+      "Own?",
+    ]);
+  });
+
+  test.each<[string, AutoModeOptions["tools"]]>([
+    [
+      "two entries with settings",
+      [
+        { tool: "delete_file", threshold: 0.2 },
+        { tool: deleteFile, threshold: 0.4 },
+      ],
+    ],
+    ["settings after the name", ["delete_file", { tool: "delete_file", threshold: 0.4 }]],
+    ["settings before the name", [{ tool: "delete_file", threshold: 0.4 }, "delete_file"]],
+  ])("one tool has one entry of settings: %s are refused", (_what, tools) => {
+    expect(() => resolve({ tools })).toThrow(ConfigurationError);
+    expect(() => resolve({ tools })).toThrow(/"tools\[1\]" names a tool that has settings elsewhere/);
+  });
+});
+
+describe("the policy is settled once", () => {
+  test("changing what was given changes nothing", () => {
+    const tuned = { tool: "send_mail", threshold: 0.2, criteria: { true: "own" } };
+    const options = {
+      tools: ["delete_file", tuned],
+      classifier,
+      criteria: { true: "general" },
+      instructions: { ask: ["Is it?"] },
+      environment: { deny: ["rm"] },
+      limits: { totalBlocks: 5 },
+      view: { mostRecent: 7 },
+    };
+    const policy = resolvePolicy(options);
+    tuned.threshold = 1;
+    tuned.criteria.true = "changed";
+    options.tools.length = 0;
+    options.criteria.true = "changed";
+    options.instructions.ask.push("changed");
+    options.environment.deny.length = 0;
+    options.limits.totalBlocks = 1_000;
+    options.view.mostRecent = 1;
+    expect(policy.rules.get("send_mail")).toEqual({
+      criteria: { true: "own" },
+      instructions: { ask: ["Is it?"] },
+      threshold: 0.2,
+    });
+    expect(policy.general.criteria).toEqual({ true: "general" });
+    expect(policy.environment).toEqual({ deny: ["rm"] });
+    expect(policy.limits.totalBlocks).toBe(5);
+    expect(policy.view.mostRecent).toBe(7);
+  });
+
+  test("and it cannot be changed itself", () => {
+    expect(() => Object.assign(resolve(), { mode: "observe" })).toThrow(TypeError);
+    expect(() => Object.assign(resolve().limits, { totalBlocks: 9 })).toThrow(TypeError);
+  });
+
+  test("the built-in criteria keep their identity, by which feedback knows them", () => {
+    expect(resolve().rules.get("delete_file")?.criteria).toBe(DEFAULT_CRITERIA);
+  });
+});
+
+test("limits are merged over their defaults; a limit may be infinite, or undefined for its default", () => {
+  expect(resolve({ limits: { totalBlocks: Infinity } }).limits).toEqual({
+    consecutiveBlocks: 3,
+    totalBlocks: Infinity,
+    consecutiveUnavailable: 10,
+  });
+  expect(resolve({ limits: {} }).limits.totalBlocks).toBe(20);
+});
+
+test("a view is merged per field: the user's over the classifier's own over the default", () => {
+  const wanting = Object.assign(fakeDecisionModel(), { view: { mostRecent: 5, maxChars: 9_000 } });
+  expect(resolve({ classifier: wanting, view: { mostRecent: 7 } }).view).toEqual({
+    ...DEFAULT_VIEW,
+    mostRecent: 7,
+    maxChars: 9_000,
+  });
+});
+
+test("a function for the environment is kept as it is", () => {
+  expect(resolve({ environment }).environment).toBe(environment);
+});
