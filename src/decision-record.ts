@@ -1,5 +1,8 @@
+import type { JsonValue } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { Counters, UnavailableReason } from "./errors.js";
+import type { JsonObject } from "./json.js";
+import type { Entry } from "./transcript/channels.js";
 
 /** What became of a guarded call. */
 export type Outcome =
@@ -62,6 +65,20 @@ export interface DecisionRecord {
   readonly usage?: UsageMetadata;
   /** Counts after this decision. */
   readonly counters: Counters;
+}
+
+/**
+ * The content behind one {@link DecisionRecord}: what the classifier was shown of the call. It holds the
+ * user's words and the call's arguments, so it goes to `onDecision` only, never to streams, artifacts or traces.
+ */
+export interface DecisionDetails {
+  /** The call as it was judged. `args` is undefined where the arguments are malformed. */
+  readonly call: { readonly name: string; readonly args: JsonObject | undefined };
+  readonly tool: { readonly description?: string };
+  /** The entries of the view, oldest first, without the judged call. */
+  readonly transcript: readonly Entry[];
+  /** What the option `environment` gave for this decision, if it is configured. */
+  readonly environment?: JsonValue;
 }
 
 /** What a record takes from the decision; id and time are added. */

@@ -26,7 +26,14 @@ export {
   throwOnLimit,
 } from "./limits/fallbacks.js";
 export { type AutoModeState, autoModeState } from "./limits/auto-mode-state.js";
-export type { DecidedBy, DecisionRecord, Executed, Mode, Outcome } from "./decision-record.js";
+export type {
+  DecidedBy,
+  DecisionDetails,
+  DecisionRecord,
+  Executed,
+  Mode,
+  Outcome,
+} from "./decision-record.js";
 export type { RiskKind } from "./guard/question.js";
 export {
   AutoModeLimitError,

@@ -3,7 +3,7 @@ import type { BaseMessage } from "@langchain/core/messages";
 import type { ClientTool, ServerTool } from "@langchain/core/tools";
 import type { Runtime } from "langchain";
 import type { JsonObject } from "./json.js";
-import type { DecisionRecord, Mode } from "./decision-record.js";
+import type { DecisionDetails, DecisionRecord, Mode } from "./decision-record.js";
 import type { Classifier } from "./guard/classify.js";
 import type { Limits } from "./limits/counters.js";
 import type { Fallback } from "./limits/fallbacks.js";
@@ -103,8 +103,11 @@ export interface AutoModeOptions {
   explain?: boolean;
   /** What to do about a configured name that is no tool of the agent. Default `"warn"`. */
   onUnknownTool?: "warn" | "ignore" | "throw";
-  /** Called with each decision record. What it throws or rejects becomes one `console.warn` without content. */
-  onDecision?: (record: DecisionRecord) => void | Promise<void>;
+  /**
+   * Called with each decision record, which can be logged, and with the content behind it, which is private.
+   * What it throws or rejects becomes one `console.warn` without content and never changes a verdict.
+   */
+  onDecision?: (record: DecisionRecord, details: DecisionDetails) => void | Promise<void>;
   /**
    * The middleware's name and its state key's suffix. Two instances in one agent need two. Without `:` and
    * `|`, no `_` at its start and no `_input` at its end. Default `"autoMode"`.

@@ -1,4 +1,4 @@
-import type { DecisionRecord } from "../decision-record.js";
+import type { DecisionDetails, DecisionRecord } from "../decision-record.js";
 import type { Policy } from "../resolve-options.js";
 import type { Request } from "./request.js";
 
@@ -18,9 +18,16 @@ export function createDelivery(policy: Policy): Deliver {
     if (!policy.onDecision) return;
     try {
       // Through a promise of our own: a listener may give one of another realm, or any thenable.
-      Promise.resolve(policy.onDecision(record)).catch(warn);
+      Promise.resolve(policy.onDecision(record, detailsOf(record))).catch(warn);
     } catch {
       warn();
     }
   };
 }
+
+// The name alone, until the step hands its content down.
+const detailsOf = ({ toolName }: DecisionRecord): DecisionDetails => ({
+  call: { name: toolName, args: undefined },
+  tool: {},
+  transcript: [],
+});

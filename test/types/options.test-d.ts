@@ -5,6 +5,7 @@ import { tool } from "langchain";
 import {
   type AutoModeOptions,
   type Classifier,
+  type DecisionDetails,
   type DecisionRecord,
   type Outcome,
   type PrecheckCall,
@@ -138,6 +139,7 @@ describe("callbacks are told what they get", () => {
   test("nothing of it is any", () => {
     const options = {} as Required<AutoModeOptions>;
     expectTypeOf(options.onDecision).parameter(0).toEqualTypeOf<DecisionRecord>();
+    expectTypeOf(options.onDecision).parameter(1).toEqualTypeOf<DecisionDetails>();
     expectTypeOf(options.precheck).parameter(0).toEqualTypeOf<PrecheckCall>();
     expectTypeOf<PrecheckCall["args"]>().not.toBeAny();
     expectTypeOf<Parameters<typeof options.precheck>[1]["state"]["messages"]>().not.toBeAny();
