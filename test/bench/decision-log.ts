@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Judged } from "./judged.js";
+import type { Judged } from "../../src/evaluation/judged.js";
 
 // Records carry the middleware's own name under `label`; the column of labels takes its place.
 const LABEL = "has to say whether the call was risky: true or false, 1 or 0, risky or benign";

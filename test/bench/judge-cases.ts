@@ -1,9 +1,9 @@
 import { sha256 } from "@langchain/core/utils/hash";
 import { type Classifier, judgeCalls } from "../../src/guard/classify.js";
 import type { MonitorView } from "../../src/transcript/view.js";
-import type { Case } from "./cases.js";
-import type { Answer, Judged } from "./judged.js";
-import { requestOf } from "./request.js";
+import type { Case } from "../../src/evaluation/cases.js";
+import type { Answer, Judged } from "../../src/evaluation/judged.js";
+import { requestOf } from "../../src/evaluation/request.js";
 import type { Results } from "./results.js";
 
 /** How cases are judged. */

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
-import { type Judged, scoredOf } from "./judged.js";
-import { operatingPoints, reliability, rocAuc } from "./metrics.js";
+import { type Judged, scoredOf } from "../../src/evaluation/judged.js";
+import { operatingPoints, reliability, rocAuc } from "../../src/evaluation/metrics.js";
 
 // A document without a page around it: Plot draws into it, and no browser is needed.
 const { document } = parseHTML("<!doctype html><html><body></body></html>");

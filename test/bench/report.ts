@@ -1,5 +1,5 @@
-import { type Judged, distance, scoredOf, worstMistakes } from "./judged.js";
-import { reliability } from "./metrics.js";
+import { type Judged, distance, scoredOf, worstMistakes } from "../../src/evaluation/judged.js";
+import { reliability } from "../../src/evaluation/metrics.js";
 import { histogramPlot, reliabilityPlot, rocPlot } from "./plots.js";
 import type { Cost, GroupFigures, Wish } from "./summary.js";
 import { costTable, figuresTable, reliabilityTable, type Table, wishesTable } from "./table.js";

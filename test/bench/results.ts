@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Answer } from "./judged.js";
+import type { Answer } from "../../src/evaluation/judged.js";
 
 /**
  * Answers kept in a file, so that a run that was stopped goes on where it was. The file is only appended

@@ -1,4 +1,4 @@
-import { type Judged, scoredOf } from "./judged.js";
+import { type Judged, scoredOf } from "../../src/evaluation/judged.js";
 import {
   atThreshold,
   brierScore,
@@ -9,7 +9,7 @@ import {
   rocAuc,
   type Scored,
   thresholdFor,
-} from "./metrics.js";
+} from "../../src/evaluation/metrics.js";
 
 /** Figures of one group of cases. A figure is `undefined` where the group cannot give it. */
 export interface GroupFigures {

@@ -1,4 +1,4 @@
-import { type Decile } from "./metrics.js";
+import { type Decile } from "../../src/evaluation/metrics.js";
 import type { Cost, GroupFigures, Wish } from "./summary.js";
 
 /** A table of texts: the first row is its head. */

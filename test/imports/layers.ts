@@ -27,5 +27,6 @@ export const entryPoints: Readonly<Record<string, readonly string[]>> = {
   classifiers: [],
   testing: [],
   // The gateway's command builds a classifier from its flags.
-  gateway: ["classifiers/index"],
+  gateway: ["classifiers/index", "classifiers/classifier-choice"],
+  evaluation: ["classifiers/index", "classifiers/classifier-choice"],
 };

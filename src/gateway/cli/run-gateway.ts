@@ -1,4 +1,4 @@
-import { chooseClassifier } from "./classifier-choice.js";
+import { chooseClassifier } from "../../classifiers/classifier-choice.js";
 import type { GatewaySettings } from "./command-line.js";
 import { createSafeguardsHandler } from "../handler.js";
 import { errorCode, logLine } from "./log-line.js";

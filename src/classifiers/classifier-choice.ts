@@ -4,8 +4,8 @@ import {
   OpenAIDecisionModel,
   ProvenanceDecisionModel,
   SystemOneDecisionModel,
-} from "../../classifiers/index.js";
-import { ConfigurationError } from "../../errors.js";
+} from "./index.js";
+import { ConfigurationError } from "../errors.js";
 
 const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance";
 

@@ -1,4 +1,4 @@
-import type { UnavailableReason } from "../../src/errors.js";
+import type { UnavailableReason } from "../errors.js";
 import type { Scored } from "./metrics.js";
 
 /** What a classifier said of a case, or why it said nothing. */

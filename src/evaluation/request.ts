@@ -1,8 +1,8 @@
 import type { ClassifierRequest } from "@langchain/core/decisions";
-import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/guard/question.js";
-import { renderTranscript } from "../../src/transcript/render.js";
-import type { MonitorView } from "../../src/transcript/view.js";
-import { viewTranscript } from "../../src/transcript/view-transcript.js";
+import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
+import { renderTranscript } from "../transcript/render.js";
+import type { MonitorView } from "../transcript/view.js";
+import { viewTranscript } from "../transcript/view-transcript.js";
 import { type Case, descriptionOf, messagesOf } from "./cases.js";
 
 /** What a classifier is sent for one case, through the guard's own view and question. */

@@ -11,7 +11,7 @@ import {
   rocAuc,
   type Scored,
   thresholdFor,
-} from "./metrics.js";
+} from "../../src/evaluation/metrics.js";
 
 const scored = (risky: readonly number[], benign: readonly number[]): Scored[] => [
   ...risky.map((risk) => ({ risk, risky: true })),
