@@ -1,5 +1,6 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
+import { bindings } from "./bindings.js";
 import { freezeJson } from "./json.js";
 import type { Classifier } from "./guard/classify.js";
 import { check } from "./option-problem.js";
@@ -45,9 +46,7 @@ export const optionalFunction = (expected: string) =>
 
 const CLASSIFIER = "a decision model, or a Runnable with its request and response";
 function isChatModel(value: object): boolean {
-  const inner =
-    "bound" in value && typeof value.bound === "object" && value.bound !== null ? value.bound : value;
-  return "_llmType" in inner || "bindTools" in inner;
+  return [...bindings(value)].some((inner) => "_llmType" in inner || "bindTools" in inner);
 }
 export const classifier = z.custom<Classifier>(
   (value) =>

@@ -1,7 +1,7 @@
 import { freezeJson } from "./json.js";
 import { ConfigurationError } from "./errors.js";
 import { DEFAULT_FEEDBACK, type Feedback, parseFeedback } from "./guard/feedback.js";
-import type { Classifier } from "./guard/classify.js";
+import { type Classifier, classifierView } from "./guard/classify.js";
 import { DEFAULT_LIMITS, type Limits } from "./limits/counters.js";
 import { type Fallback, haltRun } from "./limits/fallbacks.js";
 import { checkFallback } from "./limits/check-fallback.js";
@@ -84,7 +84,7 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     ...resolveTools(given.tools, general),
     general,
     classifier: given.classifier,
-    view: resolveView(given.view, given.classifier.view),
+    view: resolveView(given.view, classifierView(given.classifier)),
     environment: typeof given.environment === "function" ? given.environment : settled(given.environment),
     precheck: given.precheck as AutoModeOptions["precheck"],
     feedback: parseFeedback(given.feedback ?? DEFAULT_FEEDBACK),

@@ -8,7 +8,7 @@ import type {
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { ClassificationError } from "../errors.js";
-import type { MonitorView } from "../transcript/view.js";
+import { classifierName } from "../guard/classify.js";
 import { classificationFailure } from "./failure-reason.js";
 import { isProbability } from "./read-answer.js";
 import type { SettledAnswer } from "./settle-answers.js";
@@ -36,7 +36,7 @@ export async function askStage(
   request: ClassifierRequest,
   config: Partial<RunnableConfig> | undefined,
 ): Promise<Stage> {
-  const name = nameOf(model);
+  const name = classifierName(model);
   try {
     const response = await model.invoke(request, config);
     return {
@@ -71,22 +71,4 @@ function fits(answer: Answer | null | undefined, question: Question): answer is 
   return (
     question.type !== "choice" || Object.hasOwn(question.criteria, (answer as { choice: string }).choice)
   );
-}
-
-/** The name that answers of a model carry where its response gives none. */
-export function nameOf(model: CascadeStage): string {
-  const { model: own } = unbound(model) as { model?: unknown };
-  return typeof own === "string" && own !== "" ? own : "unknown";
-}
-
-/** The view that a model says it needs. */
-export function viewOf(model: CascadeStage): Partial<MonitorView> | undefined {
-  return (unbound(model) as { view?: Partial<MonitorView> }).view;
-}
-
-/** `model.withRetry()` and other bindings hold the model one level down. */
-function unbound(model: CascadeStage): object {
-  let current: { bound?: unknown } = model as { bound?: unknown };
-  while (typeof current.bound === "object" && current.bound !== null) current = current.bound;
-  return current;
 }

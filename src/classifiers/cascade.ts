@@ -10,7 +10,8 @@ import { z } from "zod";
 import type { ClassificationError } from "../errors.js";
 import { check } from "../option-problem.js";
 import type { MonitorView } from "../transcript/view.js";
-import { askStage, type CascadeStage, nameOf, type Stage, viewOf } from "./cascade-stage.js";
+import { classifierName, classifierView } from "../guard/classify.js";
+import { askStage, type CascadeStage, type Stage } from "./cascade-stage.js";
 import { unionOfViews } from "./cascade-view.js";
 import { type Outcome, settle } from "./settle-answers.js";
 
@@ -90,8 +91,8 @@ export class CascadeDecisionModel extends BaseDecisionModel {
 
   constructor(options: CascadeDecisionModelOptions) {
     const { first, second, escalate = [0.1, 1] } = check(schema, options, "");
-    super({ model: `${nameOf(first)} > ${nameOf(second)}` });
-    this.view = unionOfViews(viewOf(first), viewOf(second));
+    super({ model: `${classifierName(first)} > ${classifierName(second)}` });
+    this.view = unionOfViews(classifierView(first), classifierView(second));
     this.#first = first;
     this.#second = second;
     this.#escalate = escalate;

@@ -3,6 +3,7 @@ import type { BaseChatModel } from "@langchain/core/language_models/chat_models"
 import type { BaseMessage } from "@langchain/core/messages";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { getEnvironmentVariable } from "@langchain/core/utils/env";
+import { bindings, hasBoundTools } from "../bindings.js";
 import { ConfigurationError } from "../errors.js";
 
 /** A chat model, or one with settings bound to it by `withConfig`. */
@@ -102,18 +103,14 @@ function isChatModel(value: unknown): value is AskableModel {
  * @throws {ConfigurationError} if tools are bound to it.
  */
 function refuseBoundTools(model: object): void {
-  for (const candidate of boundModels(model)) {
-    const { config, kwargs } = candidate as { config?: { tools?: unknown }; kwargs?: { tools?: unknown } };
-    for (const tools of [config?.tools, kwargs?.tools]) {
-      if (!Array.isArray(tools) || tools.length === 0) continue;
-      throw new ConfigurationError("model", "has tools bound to it; expected the model without them");
-    }
+  if (hasBoundTools(model)) {
+    throw new ConfigurationError("model", "has tools bound to it; expected the model without them");
   }
 }
 
 /** The name of a model for records. */
 export function chatModelName(model: object): string {
-  for (const candidate of boundModels(model)) {
+  for (const candidate of bindings(model)) {
     const { model: name, modelName } = candidate as { model?: unknown; modelName?: unknown };
     if (typeof name === "string" && name !== "") return name;
     if (typeof modelName === "string" && modelName !== "") return modelName;
@@ -123,7 +120,7 @@ export function chatModelName(model: object): string {
 
 /** A model's own keys, for hiding them where an error repeats them. */
 export function keysOf(model: object): string[] {
-  return [...boundModels(model)]
+  return [...bindings(model)]
     .flatMap((candidate) => {
       const { lc_secrets: secrets } = candidate as { lc_secrets?: Record<string, string> };
       return Object.entries(secrets ?? {}).flatMap(([field, variable]) => [
@@ -132,12 +129,4 @@ export function keysOf(model: object): string[] {
       ]);
     })
     .filter((key) => typeof key === "string");
-}
-
-function* boundModels(model: object): Generator<object> {
-  let current: unknown = model;
-  while (typeof current === "object" && current !== null) {
-    yield current;
-    current = (current as { bound?: unknown }).bound;
-  }
 }

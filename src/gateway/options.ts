@@ -1,6 +1,6 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
-import type { Classifier } from "../guard/classify.js";
+import { type Classifier, classifierView } from "../guard/classify.js";
 import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
 import { check } from "../option-problem.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
@@ -121,7 +121,7 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
     // The built-in criteria keep their identity, by which the explanation knows that they are not the user's.
     criteria: given.criteria === undefined ? DEFAULT_CRITERIA : structuredClone(given.criteria),
     instructions: structuredClone(given.instructions ?? DEFAULT_INSTRUCTIONS),
-    view: resolveView(given.view, { ...GATEWAY_VIEW, ...given.classifier.view }),
+    view: resolveView(given.view, { ...GATEWAY_VIEW, ...classifierView(given.classifier) }),
     explain: given.explain ?? false,
     allow: given.allow,
     mapModel: new Map(Object.entries(given.mapModel ?? {})),

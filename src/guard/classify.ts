@@ -3,6 +3,7 @@ import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { ClassificationError, UNAVAILABLE_REASONS, type UnavailableReason } from "../errors.js";
 import { callKey, kindKey } from "./question.js";
+import { findInBindings } from "../bindings.js";
 import type { MonitorView } from "../transcript/view.js";
 import { type Answered, readAnswer } from "./verdict.js";
 
@@ -52,14 +53,18 @@ const ENDED = Symbol("ended before an answer");
 // The tag that keeps a chat model's tokens out of the message stream of the graph around it.
 const NO_STREAM = "langsmith:nostream";
 
-/** The name that records give a classifier. */
-export function classifierName(classifier: Classifier): string {
-  if (typeof classifier.model === "string" && classifier.model !== "") return classifier.model;
-  // `model.withRetry()` and other bindings hold the model one level down.
-  const bound = (classifier as { bound?: { model?: unknown } }).bound;
-  if (typeof bound?.model === "string" && bound.model !== "") return bound.model;
-  return "unknown";
+/** The name that records give a classifier: its own, or that of the model inside `model.withRetry()`. */
+export function classifierName(classifier: object): string {
+  return findInBindings(classifier, "model", isName) ?? "unknown";
 }
+
+/** The view that a classifier, or the model inside `model.withRetry()`, says it needs, as it says it: unchecked. */
+export function classifierView(classifier: object): Partial<MonitorView> | undefined {
+  return findInBindings(classifier, "view", isGiven);
+}
+
+const isName = (value: unknown): value is string => typeof value === "string" && value !== "";
+const isGiven = (value: unknown): value is Partial<MonitorView> => value !== undefined;
 
 /** The error as the reasons know it. */
 function reasonOf(error: unknown): UnavailableReason {

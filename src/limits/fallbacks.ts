@@ -1,4 +1,5 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { hasBoundTools } from "../bindings.js";
 import { ConfigurationError } from "../errors.js";
 import { mismatch, UNKNOWN_OPTION } from "../option-problem.js";
 
@@ -120,14 +121,6 @@ export function askHuman(options: AskHumanOptions = {}): AskFallback {
     allowedDecisions: [...new Set(options.allowedDecisions ?? DECISIONS)],
     ...(options.description === undefined ? {} : { description: options.description }),
   };
-}
-
-const holdsTools = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
-
-function hasBoundTools(model: object): boolean {
-  const { kwargs, config, tools, bound } = model as Record<string, { tools?: unknown } | undefined>;
-  if (holdsTools(kwargs?.tools) || holdsTools(config?.tools) || holdsTools(tools)) return true;
-  return typeof bound === "object" && bound !== null && hasBoundTools(bound);
 }
 
 /**

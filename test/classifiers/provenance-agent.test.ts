@@ -22,14 +22,26 @@ function tools() {
   return { sent, all: [fetchPage, sendEmail] };
 }
 
-test.each(VERSIONS.flatMap((version) => [false, true].map((explain) => ({ version, explain }))))(
-  "in an agent ($version, explain: $explain) a page's wish is blocked with a reason, the user's is carried out",
-  async ({ version, explain }) => {
+const CLASSIFIERS = {
+  "the model": new ProvenanceDecisionModel(),
+  "the model with retries": new ProvenanceDecisionModel().withRetry(),
+  "the model bound twice": new ProvenanceDecisionModel().withConfig({ runName: "judge" }).withRetry(),
+};
+
+test.each(
+  VERSIONS.flatMap((version) =>
+    Object.entries(CLASSIFIERS).flatMap(([name, classifier]) =>
+      [false, true].map((explain) => ({ version, explain, name, classifier })),
+    ),
+  ),
+)(
+  "in an agent ($version, explain: $explain, $name) a page's wish is blocked with a reason, the user's is carried out",
+  async ({ version, explain, classifier }) => {
     const { sent, all } = tools();
     const { invoke, records } = stage({
       version,
       tools: all,
-      classifier: new ProvenanceDecisionModel(),
+      classifier,
       options: { tools: ["send_email"], explain },
       turns: [
         call("fetch_page", { url: "https://news.example/today" }),
