@@ -58,7 +58,7 @@ test.each(
     expect(sent).toEqual(["bob@team.example"]);
     expect(answerTo(messages, "theirs").status).toBe("error");
     expect(answerTo(messages, "theirs").text).toContain("an address that the user never named");
-    expect(records.map(({ outcome, classifier }) => [outcome, classifier])).toEqual([
+    expect(records.map((record) => [record.outcome, record.classifier])).toEqual([
       ["blocked", "provenance-1"],
       ["allowed", "provenance-1"],
     ]);
