@@ -5,6 +5,8 @@ import {
   type State,
 } from "@langchain/core/decisions";
 import type { RunnableConfig } from "@langchain/core/runnables";
+import { withDeadline } from "../deadline.js";
+import { ClassificationError } from "../errors.js";
 import { check } from "../option-problem.js";
 import { classificationFailure } from "./failure-reason.js";
 import {
@@ -19,7 +21,6 @@ import { decisionsRequest } from "./openai-request.js";
 import { loadOptional } from "./optional-package.js";
 import { requireTextQuestions } from "./read-answer.js";
 import { settle } from "./settle-answers.js";
-import { withinTime } from "./time-limit.js";
 
 /** Options of {@link OpenAIDecisionModel}. */
 export interface OpenAIDecisionModelOptions extends HttpModelOptions {
@@ -91,8 +92,9 @@ export class OpenAIDecisionModel extends BaseDecisionModel {
         dangerouslyAllowBrowser: true,
         ...(fetch === undefined ? {} : { fetch }),
       });
-      const response = await withinTime({ signal, timeoutMs }, (ends) =>
-        client.post<unknown>("/decisions", { body, signal: ends }),
+      const response = await withDeadline(
+        { signal, timeoutMs, timeoutError: () => new ClassificationError("timeout") },
+        (ends) => client.post<unknown>("/decisions", { body, signal: ends }),
       );
       const { model, usage, _request_id: requestId } = fieldsOf(response);
       return settle(questions, {

@@ -6,6 +6,8 @@ import {
 } from "@langchain/core/decisions";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { Questions } from "@typesafe-ai/sdk";
+import { withDeadline } from "../deadline.js";
+import { ClassificationError } from "../errors.js";
 import { check } from "../option-problem.js";
 import { bufferedFetch } from "./buffered-fetch.js";
 import { classificationFailure } from "./failure-reason.js";
@@ -21,7 +23,6 @@ import { requireTextQuestions } from "./read-answer.js";
 import { settle } from "./settle-answers.js";
 import { stateAsJson } from "./state-json.js";
 import { systemOneOutcomes } from "./system-one-answers.js";
-import { withinTime } from "./time-limit.js";
 
 /** Options of {@link SystemOneDecisionModel}. */
 export interface SystemOneDecisionModelOptions extends HttpModelOptions {
@@ -97,8 +98,9 @@ export class SystemOneDecisionModel extends BaseDecisionModel {
         dangerouslyAllowBrowser: true,
         fetch: bufferedFetch(fetch),
       });
-      const { data, requestId } = await withinTime({ signal, timeoutMs }, async (ends) =>
-        client.systemOne(request, { signal: ends }).withResponse(),
+      const { data, requestId } = await withDeadline(
+        { signal, timeoutMs, timeoutError: () => new ClassificationError("timeout") },
+        async (ends) => client.systemOne(request, { signal: ends }).withResponse(),
       );
       // The SDK types the body and does not check it.
       const body = (data ?? {}) as { model?: unknown; usage?: unknown };
