@@ -5,7 +5,7 @@
 export const layers: readonly (readonly string[])[] = [
   ["errors", "json", "option-problem", "bindings", "deadline", "error-facts"],
   ["transcript/*"],
-  ["guard/question", "guard/feedback", "guard/verdict", "decision-record"],
+  ["guard/question", "guard/read-request", "guard/feedback", "guard/verdict", "decision-record"],
   ["guard/classify", "guard/plan", "limits/*"],
   ["options", "option-checks", "resolve-options"],
   ["guard/evaluate", "guard/report"],
