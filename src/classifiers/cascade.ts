@@ -1,19 +1,24 @@
 import {
+  type Answer,
   BaseDecisionModel,
+  type ClassifierRequest,
   type ClassifierResponse,
   type Question,
   type State,
 } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
-import type { RunnableConfig } from "@langchain/core/runnables";
+import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { z } from "zod";
-import type { ClassificationError } from "../errors.js";
-import { check } from "../option-problem.js";
-import type { MonitorView } from "../transcript/view.js";
+import { ClassificationError } from "../errors.js";
 import { classifierName, classifierView } from "../guard/classify.js";
-import { askStage, type CascadeStage, type Stage } from "./cascade-stage.js";
-import { unionOfViews } from "./cascade-view.js";
-import { type Outcome, settle } from "./settle-answers.js";
+import { check } from "../option-problem.js";
+import { CHANNELS } from "../transcript/channels.js";
+import { DEFAULT_VIEW, type MonitorView } from "../transcript/view.js";
+import { isProbability, type NoAnswer, type Outcome, settle, type SettledAnswer } from "./answers.js";
+import { classificationFailure } from "./failure.js";
+
+/** A decision model, or a Runnable with its request and response, as `model.withRetry()`. */
+export type CascadeStage = BaseDecisionModel | Runnable<ClassifierRequest, ClassifierResponse>;
 
 /** Options of {@link CascadeDecisionModel}. */
 export interface CascadeDecisionModelOptions {
@@ -145,7 +150,7 @@ export class CascadeDecisionModel extends BaseDecisionModel {
   }
 }
 
-function failed({ reason }: ClassificationError): Outcome {
+function failed({ reason }: ClassificationError): NoAnswer {
   return { reason, problem: "the second model failed" };
 }
 
@@ -167,5 +172,90 @@ function sumOfUsage(stages: readonly Stage[]): UsageMetadata | undefined {
     input_tokens: reported.reduce((sum, usage) => sum + usage.input_tokens, 0),
     output_tokens: reported.reduce((sum, usage) => sum + usage.output_tokens, 0),
     total_tokens: reported.reduce((sum, usage) => sum + usage.total_tokens, 0),
+  };
+}
+
+/** What a model made of the questions that it was asked. */
+interface Stage {
+  /** Only usable ones. */
+  answers: ReadonlyMap<string, SettledAnswer>;
+  model: string;
+  usage?: UsageMetadata | undefined;
+  requestId?: string | undefined;
+  /** Why questions were left open. */
+  failure?: ClassificationError | undefined;
+}
+
+/**
+ * Asks one model. Its failure is part of what it made of the questions; the caller's abort and a wrong
+ * configuration are not, and are thrown.
+ */
+async function askStage(
+  model: CascadeStage,
+  request: ClassifierRequest,
+  config: Partial<RunnableConfig> | undefined,
+): Promise<Stage> {
+  const name = classifierName(model);
+  try {
+    const response = await model.invoke(request, config);
+    return {
+      answers: usable(response.answers, request.questions),
+      model: response.model || name,
+      usage: response.usage_metadata,
+      requestId: response.requestId,
+    };
+  } catch (error) {
+    const failure = classificationFailure(error, { signal: config?.signal, secrets: [] });
+    if (!(failure instanceof ClassificationError)) throw failure;
+    return { answers: usable(failure.answers, request.questions), model: name, failure };
+  }
+}
+
+/** Only a decision model checks its own answers: those of a Runnable, or of an error, may be anything. */
+function usable(
+  answers: Readonly<Record<string, unknown>>,
+  questions: Readonly<Record<string, Question>>,
+): Map<string, SettledAnswer> {
+  const found = new Map<string, SettledAnswer>();
+  for (const [id, question] of Object.entries(questions)) {
+    const answer = Object.hasOwn(answers, id) ? (answers[id] as Answer | null | undefined) : undefined;
+    if (fits(answer, question)) found.set(id, answer);
+  }
+  return found;
+}
+
+function fits(answer: Answer | null | undefined, question: Question): answer is Answer {
+  if (answer?.type !== question.type) return false;
+  switch (answer.type) {
+    case "noul":
+      return isProbability(answer.noul);
+    case "choice":
+      return question.type === "choice" && Object.hasOwn(question.criteria, answer.choice);
+    default:
+      return true;
+  }
+}
+
+type PartialView = Partial<MonitorView> | undefined;
+
+/**
+ * The smallest view that shows each of two models what it needs. A model that names none reads the
+ * default. Undefined if neither names one.
+ */
+function unionOfViews(first: PartialView, second: PartialView): Partial<MonitorView> | undefined {
+  if (first === undefined && second === undefined) return undefined;
+  const [one, other] = [first, second].map((view) => ({ ...DEFAULT_VIEW, ...view })) as [
+    MonitorView,
+    MonitorView,
+  ];
+  return {
+    channels: CHANNELS.filter(
+      (channel) => one.channels.includes(channel) || other.channels.includes(channel),
+    ),
+    mostRecent: Math.max(one.mostRecent, other.mostRecent),
+    maxChars: Math.max(one.maxChars, other.maxChars),
+    maxCharsPerEntry: Math.max(one.maxCharsPerEntry, other.maxCharsPerEntry),
+    maxCharsPerToolResult: Math.max(one.maxCharsPerToolResult, other.maxCharsPerToolResult),
+    delegationTools: [...new Set([...one.delegationTools, ...other.delegationTools])],
   };
 }

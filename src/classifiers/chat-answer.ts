@@ -9,8 +9,8 @@ import {
   scoreOutcome,
   type TextQuestion,
   type TextQuestions,
-} from "./read-answer.js";
-import { allFail, type Outcome } from "./settle-answers.js";
+} from "./answers.js";
+import { allFail, type Outcome } from "./answers.js";
 
 // Two sentences, generously.
 const MAX_EXPLANATION = 600;

@@ -2,7 +2,7 @@ import type { Content, JsonValue, State } from "@langchain/core/decisions";
 import { escapeAttribute, escapeTagged } from "../transcript/render.js";
 import { explanationName } from "./chat-answer.js";
 import { renderState } from "./chat-state.js";
-import { answerKeys, type TextQuestion, type TextQuestions } from "./read-answer.js";
+import { answerKeys, type TextQuestion, type TextQuestions } from "./answers.js";
 
 /** The two messages of a request. */
 export interface ChatPrompt {

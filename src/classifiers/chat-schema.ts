@@ -1,6 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { explanationName } from "./chat-answer.js";
-import { answerKeys, type TextQuestion, type TextQuestions } from "./read-answer.js";
+import { answerKeys, type TextQuestion, type TextQuestions } from "./answers.js";
 
 type Schema = Record<string, JsonValue>;
 

@@ -21,10 +21,10 @@ import {
 import { chatPrompt } from "./chat-prompt.js";
 import { type ChatReply, providerId, replyText, stopOf, unwrapReply, writerOf } from "./chat-reply.js";
 import { replySchema } from "./chat-schema.js";
-import { classificationFailure } from "./failure-reason.js";
-import { readUsage } from "./http-options.js";
-import { requireTextQuestions, type TextQuestions } from "./read-answer.js";
-import { allFail, type Outcome, settle } from "./settle-answers.js";
+import { classificationFailure } from "./failure.js";
+import { readUsage } from "./http.js";
+import { requireTextQuestions, type TextQuestions } from "./answers.js";
+import { allFail, type Outcome, settle } from "./answers.js";
 
 /** Options of {@link ChatDecisionModel}. */
 export interface ChatDecisionModelOptions {

@@ -10,7 +10,7 @@ import { featuresOf } from "./provenance-features.js";
 import { kindAnswer, NotAnswerable, readQuestion, readState } from "./provenance-request.js";
 import { explanationOf, riskOf } from "./provenance-risk.js";
 import { type Sources, sourcesOf } from "./provenance-sources.js";
-import { allFail, type Outcome, settle } from "./settle-answers.js";
+import { allFail, type Outcome, settle } from "./answers.js";
 
 /**
  * A decision model that needs no key, no network and no download. It takes about 0.2 ms for an ordinary

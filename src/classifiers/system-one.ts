@@ -1,28 +1,25 @@
-import {
-  BaseDecisionModel,
-  type ClassifierResponse,
-  type Question,
-  type State,
-} from "@langchain/core/decisions";
-import type { RunnableConfig } from "@langchain/core/runnables";
+import type { State } from "@langchain/core/decisions";
 import type { Questions } from "@typesafe-ai/sdk";
-import { withDeadline } from "../deadline.js";
-import { ClassificationError } from "../errors.js";
-import { check } from "../option-problem.js";
-import { bufferedFetch } from "./buffered-fetch.js";
-import { classificationFailure } from "./failure-reason.js";
+import { z } from "zod";
 import {
+  allFail,
+  choiceOutcome,
+  failure,
+  noulOutcome,
+  type Outcome,
+  scoreOutcome,
+  type TextQuestion,
+  type TextQuestions,
+} from "./answers.js";
+import {
+  bufferedFetch,
+  HttpDecisionModel,
   type HttpModel,
   type HttpModelOptions,
-  httpModelOptions,
-  readUsage,
-  resolveHttpModel,
-} from "./http-options.js";
-import { loadOptional } from "./optional-package.js";
-import { requireTextQuestions } from "./read-answer.js";
-import { settle } from "./settle-answers.js";
-import { stateAsJson } from "./state-json.js";
-import { systemOneOutcomes } from "./system-one-answers.js";
+  loadOptional,
+  type Send,
+  stateForService,
+} from "./http.js";
 
 /** Options of {@link SystemOneDecisionModel}. */
 export interface SystemOneDecisionModelOptions extends HttpModelOptions {
@@ -53,65 +50,86 @@ export interface SystemOneDecisionModelOptions extends HttpModelOptions {
  * autoModeMiddleware({ tools: [deleteFile], classifier });
  * ```
  */
-export class SystemOneDecisionModel extends BaseDecisionModel {
-  lc_namespace = ["langchain_auto_mode", "classifiers"];
-  // Private to the engine and not only to the compiler, so that no print shows the key.
-  readonly #http: HttpModel;
-
+export class SystemOneDecisionModel extends HttpDecisionModel {
   constructor(options: SystemOneDecisionModelOptions = {}) {
-    const http = resolveHttpModel(check<HttpModelOptions>(httpModelOptions, options, ""), {
+    super(options, {
+      provider: "typesafe",
       keyVariable: "TYPESAFE_API_KEY",
       modelVariable: "TYPESAFE_DEFAULT_MODEL",
       baseURLVariable: "TYPESAFE_BASE_URL",
       defaultModel: "jev-latest",
       defaultBaseURL: "https://api.typesafe.ai",
     });
-    super({ model: http.model });
-    this.#http = http;
   }
 
-  get _provider(): string {
-    return "typesafe";
-  }
-
-  async _classify(
-    state: State,
-    asked: Record<string, Question>,
-    config?: Partial<RunnableConfig>,
-  ): Promise<ClassifierResponse> {
-    const questions = requireTextQuestions("SystemOneDecisionModel", asked);
-    const { apiKey, baseURL, maxRetries, timeoutMs, headers, fetch, secrets } = this.#http;
+  protected override async prepare(http: HttpModel, state: State, questions: TextQuestions): Promise<Send> {
     const request = {
-      model: this.model,
-      state: stateAsJson(state) as string,
+      model: http.model,
+      // The SDK's types know fewer states and questions than the service reads.
+      state: stateForService(state) as string,
       questions: questions as unknown as Questions,
     };
     const { TypeSafeClient } = await loadOptional("@typesafe-ai/sdk", () => import("@typesafe-ai/sdk"));
-    const signal = config?.signal;
-    try {
-      const client = new TypeSafeClient({
-        apiKey,
-        baseURL,
-        retry: { maxRetries },
-        timeout: timeoutMs,
-        defaultHeaders: { ...headers },
-        dangerouslyAllowBrowser: true,
-        fetch: bufferedFetch(fetch),
-      });
-      const { data, requestId } = await withDeadline(
-        { signal, timeoutMs, timeoutError: () => new ClassificationError("timeout") },
-        async (ends) => client.systemOne(request, { signal: ends }).withResponse(),
-      );
-      // The SDK types the body and does not check it.
-      const body = (data ?? {}) as { model?: unknown; usage?: unknown };
-      return settle(questions, {
-        model: typeof body.model === "string" ? body.model : this.model,
-        outcomes: systemOneOutcomes(data, questions),
-        usage: readUsage(body.usage),
-        requestId,
-      });
-    } catch (error) {
-      throw classificationFailure(error, { signal, secrets });
-    }
+    const client = new TypeSafeClient({
+      apiKey: http.apiKey,
+      baseURL: http.baseURL,
+      retry: { maxRetries: http.maxRetries },
+      timeout: http.timeoutMs,
+      defaultHeaders: { ...http.headers },
+      dangerouslyAllowBrowser: true,
+      fetch: bufferedFetch(http.fetch),
+    });
+    return async (signal) => {
+      const { data, requestId } = await client.systemOne(request, { signal }).withResponse();
+      return { body: data, requestId };
+    };
+  }
+
+  protected override read(body: unknown, questions: TextQuestions): ReadonlyMap<string, Outcome> {
+    return systemOneOutcomes(body, questions);
+  }
+}
+
+const record = z.custom<Record<string, unknown>>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+const body = z.object({ answers: record });
+const distribution = z.object({
+  type: z.string(),
+  noul: z.unknown().optional(),
+  choice: z.unknown().optional(),
+  score: z.unknown().optional(),
+  confidence: z.unknown().optional(),
+  probabilities: record.nullish(),
+});
+
+/** Reads the answers of a `systemone` response, each on its own. Fields that are not known are ignored. */
+function systemOneOutcomes(response: unknown, questions: TextQuestions): Map<string, Outcome> {
+  const parsed = body.safeParse(response);
+  if (!parsed.success) return allFail(questions, "error", "the response has no answers by name");
+  const { answers } = parsed.data;
+  return new Map(
+    Object.entries(questions)
+      .filter(([id]) => Object.hasOwn(answers, id))
+      .map(([id, question]) => [id, outcome(answers[id], question)]),
+  );
+}
+
+function outcome(answer: unknown, question: TextQuestion): Outcome {
+  const parsed = distribution.safeParse(answer);
+  if (!parsed.success) return failure("the answer has no type");
+  const { type, noul, choice, score, confidence } = parsed.data;
+  if (type !== question.type) return failure("the answer is of another type");
+  const shares = {
+    probabilities: Object.entries(parsed.data.probabilities ?? {}),
+    confidence: confidence ?? undefined,
+  };
+  switch (question.type) {
+    case "noul":
+      return noulOutcome(noul);
+    case "choice":
+      return choiceOutcome(question, { picked: choice, ...shares });
+    case "score":
+      return scoreOutcome(question, { picked: score, ...shares });
   }
 }

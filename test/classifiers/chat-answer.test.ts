@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { explanationName, readChatAnswers } from "../../src/classifiers/chat-answer.js";
-import type { TextQuestions } from "../../src/classifiers/read-answer.js";
+import type { TextQuestions } from "../../src/classifiers/answers.js";
 import { kind, risky, severity } from "./questions.js";
 
 const questions = { call_1: risky, call_2: risky };

@@ -79,6 +79,31 @@ describe("a value that holds a secret", () => {
   });
 });
 
+describe("a value of any size and depth", () => {
+  test("takes linear work, and no stack", () => {
+    let deep: unknown = KEY;
+    for (let depth = 0; depth < 15_000; depth++) deep = { deep };
+    let clean = withoutSecrets(deep, [KEY]);
+    while (typeof clean === "object") clean = (clean as { deep: unknown }).deep;
+    expect(clean).toBe("[hidden]");
+  });
+
+  test("getters that make new objects end, and what nobody looked into is hidden", () => {
+    const endless = () => ({
+      get more(): unknown {
+        return endless();
+      },
+      key: KEY,
+    });
+    const clean = withoutSecrets(endless(), [KEY]) as { key: string };
+    expect(clean.key).toBe("[hidden]");
+    const keys: unknown[] = [];
+    for (let at: unknown = clean; typeof at === "object"; at = (at as { more: unknown }).more)
+      keys.push((at as { key: unknown }).key);
+    expect(new Set(keys)).toEqual(new Set(["[hidden]"]));
+  });
+});
+
 describe("a value that holds none", () => {
   test("is the same object", () => {
     const error = Object.assign(new Error("down"), { headers: new Headers({ a: "b" }) });

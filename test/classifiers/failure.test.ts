@@ -1,7 +1,7 @@
 import { GraphInterrupt } from "@langchain/langgraph";
 import { ClassificationError, ConfigurationError } from "langchain-auto-mode";
 import { describe, expect, test } from "vitest";
-import { classificationFailure, failureOf } from "../../src/classifiers/failure-reason.js";
+import { classificationFailure, failureOf } from "../../src/classifiers/failure.js";
 
 const error = (fields: object, message = "oops") => Object.assign(new Error(message), fields);
 class APIConnectionTimeoutError extends Error {}
@@ -18,6 +18,53 @@ describe("the reason of a client's error", () => {
       error({ status: 400 }, "The input token count exceeds the maximum number of tokens allowed."),
     ],
     ["input_too_long", error({ status: 422 }, "too many tokens: 9000")],
+    [
+      "input_too_long",
+      error(
+        { name: "ValidationException", $metadata: { httpStatusCode: 400 } },
+        "Input is too long for requested model.",
+      ),
+    ],
+    ["error", error({ name: "ValidationException", $metadata: { httpStatusCode: 400 } }, "Malformed input.")],
+    [
+      "input_too_long",
+      error(
+        { status: 400 },
+        "This model's maximum prompt length is 131072 but the request contains 190000 tokens.",
+      ),
+    ],
+    ["input_too_long", error({ status: 400, error: { type: "exceed_context_size_error" } })],
+    [
+      "input_too_long",
+      error({ status: 400 }, "the request exceeds the available context size, try increasing it"),
+    ],
+    [
+      "input_too_long",
+      error(
+        { status: 422 },
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000",
+      ),
+    ],
+    [
+      "input_too_long",
+      error({ status: 422 }, "Input validation error: `inputs` must have less than 4095 tokens. Given: 9000"),
+    ],
+    [
+      "input_too_long",
+      error({ status: 422, error: "Input validation error: `inputs` must have less than 4095 tokens." }),
+    ],
+    ["error", error({ status: 422 }, "Input validation error: `temperature` must be positive")],
+    [
+      "input_too_long",
+      error({}, "The input token count (1300000) exceeds the maximum number of tokens allowed (1048576)."),
+    ],
+    [
+      "input_too_long",
+      error(
+        {},
+        "[400 Bad Request] The input token count exceeds the maximum number of tokens allowed 1048576.",
+      ),
+    ],
     ["input_too_long", error({ status: 413 })],
     ["input_too_long", error({ statusCode: 413 })],
     ["input_too_long", error({ status: 500, error: { type: "request_too_large" } })],

@@ -1,19 +1,14 @@
 import { ContextOverflowError, ModelRefusalError } from "@langchain/core/errors";
 import { isGraphBubbleUp } from "@langchain/langgraph";
+import { errorFacts, errorLayers, readField } from "../error-facts.js";
 import { ClassificationError, ConfigurationError, type UnavailableReason } from "../errors.js";
 import { withoutSecrets } from "./secret.js";
 
-/** Why a request failed, as far as a client's error tells. */
-export interface Failure {
-  reason: UnavailableReason;
-  /** The HTTP status, if there was one. */
-  status: number | undefined;
-}
-
-// Providers disagree on where a code stands and how it is spelt; these are theirs.
+// Providers disagree on where a code stands and how it is spelt; these are theirs, in lower case.
 const TOO_LONG_CODES = new Set([
   "context_length_exceeded",
   "context_overflow",
+  "exceed_context_size_error",
   "max_tokens_exceeded",
   "request_too_large",
   "string_above_max_length",
@@ -30,20 +25,25 @@ const TIMEOUT_CODES = new Set([
 ]);
 // Statuses with which a size complaint is about this request, not about a quota.
 const SIZE_STATUSES = new Set([400, 413, 422]);
+/** Sizes in the words of Anthropic, OpenAI, Bedrock, Mistral, vLLM, Ollama, xAI, llama.cpp and Gemini. */
 const TOO_LONG_TEXT =
-  /prompt is too long|input is too long|too many (?:input )?tokens|(?:maximum|max) context|context (?:window|length)|exceeds? the (?:maximum|max)[a-z ]{0,40} tokens/i;
+  /prompt is too long|input is too long|too many (?:input )?tokens|(?:maximum|max) (?:context|prompt length)|context (?:window|length|size)|exceeds? the (?:maximum|max)[a-z ]{0,40} tokens|input validation error: `inputs` (?:tokens \+|must have less than)/i;
+// Gemini's clients throw its words without a status. Nobody else's do, so these alone are enough.
+const TOO_LONG_WITHOUT_STATUS = /input token count \(?[\d,]*\)? ?exceeds the maximum number of tokens/i;
 // A service may repeat the whole request in its message, after its own words.
 const MESSAGE_START = 2000;
-// Deep enough for a LangChain error around an SDK's around the network's.
-const DEPTH = 4;
+
+/** Why a request failed, as far as a client's error tells. */
+export interface Failure {
+  reason: UnavailableReason;
+  /** The HTTP status, if there was one. */
+  status: number | undefined;
+}
 
 /** Reads a reason and a status out of the error of an SDK, of LangChain or of the network. */
 export function failureOf(error: unknown): Failure {
-  const layers = [...causes(error)];
-  const status = layers
-    .flatMap((layer) => [field(layer, "status"), field(layer, "statusCode")])
-    .find(isHttpStatus);
-  return { reason: reasonOf(layers, status), status };
+  const { status } = errorFacts(error);
+  return { reason: reasonOf(errorLayers(error), status), status };
 }
 
 function reasonOf(layers: readonly object[], status: number | undefined): UnavailableReason {
@@ -54,47 +54,34 @@ function reasonOf(layers: readonly object[], status: number | undefined): Unavai
     return "input_too_long";
   }
   if (status === 413) return "input_too_long";
-  if (status !== undefined && SIZE_STATUSES.has(status) && layers.some(saysTooLong)) return "input_too_long";
-  return status === undefined && has(TIMEOUT_CODES) ? "timeout" : "error";
-}
-
-function* causes(error: unknown): Generator<object> {
-  let current = error;
-  for (let depth = 0; depth < DEPTH && typeof current === "object" && current !== null; depth++) {
-    yield current;
-    current = (current as { cause?: unknown }).cause;
+  const text = status === undefined ? TOO_LONG_WITHOUT_STATUS : TOO_LONG_TEXT;
+  if ((status === undefined || SIZE_STATUSES.has(status)) && layers.some((layer) => says(layer, text))) {
+    return "input_too_long";
   }
+  return status === undefined && has(TIMEOUT_CODES) ? "timeout" : "error";
 }
 
 /** Names and codes of an error and of the body that it carries, in lower case. */
 function* codesOf(layer: object): Generator<string> {
   // An SDK may leave `name` as it is and tell its errors apart by class alone.
-  const { constructor } = layer as { constructor?: { name?: unknown } };
-  yield String(constructor?.name).toLowerCase();
+  const className = readField(readField(layer, "constructor"), "name");
+  if (typeof className === "string") yield className.toLowerCase();
   yield* codesIn(layer, 0);
 }
 
 function* codesIn(value: unknown, depth: number): Generator<string> {
-  if (typeof value !== "object" || value === null || depth > 2) return;
-  const fields = value as Record<string, unknown>;
+  if (depth > 2) return;
   for (const name of ["name", "code", "type", "lc_error_code"]) {
-    if (typeof fields[name] === "string") yield fields[name].toLowerCase();
+    const code = readField(value, name);
+    if (typeof code === "string") yield code.toLowerCase();
   }
-  for (const name of ["error", "body", "detail"]) yield* codesIn(fields[name], depth + 1);
+  for (const name of ["error", "body", "detail"]) yield* codesIn(readField(value, name), depth + 1);
 }
 
-function saysTooLong(layer: object): boolean {
-  const { message } = layer as { message?: unknown };
-  return typeof message === "string" && TOO_LONG_TEXT.test(message.slice(0, MESSAGE_START));
-}
-
-function field(layer: object, name: string): unknown {
-  return (layer as Record<string, unknown>)[name];
-}
-
-/** Clients also use 0 for "no answer", and error classes of other kinds have a status of their own. */
-function isHttpStatus(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
+function says(layer: object, text: RegExp): boolean {
+  return [readField(layer, "message"), readField(layer, "error")].some(
+    (message) => typeof message === "string" && text.test(message.slice(0, MESSAGE_START)),
+  );
 }
 
 /** What a decision model knows when a request of its fails. */
