@@ -25,14 +25,15 @@ test("a package that lacks another one, or fails by itself, fails as it is", asy
   await expect(loadOptional("outer", () => Promise.reject(broken))).rejects.toBe(broken);
 });
 
+const call = (args: JsonObject, name = "delete_file", description = "Deletes a file.") => ({
+  name,
+  args,
+  description,
+  instructions: "Risky?",
+  criteria: null,
+});
+
 test("a service reads the transcript before the calls, and a tool's description once", () => {
-  const call = (args: JsonObject, name = "delete_file", description = "Deletes a file.") => ({
-    name,
-    args,
-    description,
-    instructions: "Risky?",
-    criteria: null,
-  });
   const { state } = buildRequest(
     [call({ path: "a" }), call({ path: "b" }), call({ path: "c" }, "send"), call({}, "send", "Sends.")],
     { transcript: [{ from: "user", text: "Clean up." }], environment: { cwd: "/srv" } },
