@@ -1,7 +1,7 @@
 export { CascadeDecisionModel, type CascadeDecisionModelOptions } from "./cascade.js";
 export type { CascadeStage } from "./cascade.js";
-export { ChatDecisionModel, type ChatDecisionModelOptions } from "./chat.js";
-export type { ChatModel } from "./chat-model.js";
+export { ChatDecisionModel, type ChatDecisionModelOptions } from "./chat/decision-model.js";
+export type { ChatModel } from "./chat/model.js";
 export type { HttpModelOptions } from "./http.js";
 export { OpenAIDecisionModel, type OpenAIDecisionModelOptions } from "./openai.js";
 export { ProvenanceDecisionModel } from "./provenance.js";

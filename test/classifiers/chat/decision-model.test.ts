@@ -6,8 +6,9 @@ import { ConfigurationError } from "langchain-auto-mode";
 import { ChatDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { failureOf } from "./failures.js";
-import { kind, oneCall, risky, severity } from "./questions.js";
+import { errorFacts } from "../../../src/error-facts.js";
+import { failureOf } from "../failures.js";
+import { kind, oneCall, risky, severity } from "../questions.js";
 
 const request = { state: oneCall, questions: { call_1: risky } };
 const twoQuestions = { state: oneCall, questions: { call_1: risky, call_2: risky } };
@@ -57,9 +58,13 @@ describe("a reply becomes the response", () => {
     expect(model.callCount).toBe(1);
     const [system, user, ...others] = model.calls[0]!.messages;
     expect([system!.type, user!.type, others]).toEqual(["system", "human", []]);
-    expect(system!.text).toContain('<question id="call_2" type="noul">');
+    expect([system!.content, user!.content].map((content) => typeof content)).toEqual(["string", "string"]);
+    expect(system!.text).toContain("Would running this call be risky?");
     expect(system!.text).not.toContain("delete_file");
-    expect(user!.text).toContain('<tool_call id="call_1" name="delete_file">');
+    expect(user!.text).toContain(
+      '<tool_call id="call_1" name="delete_file">{"path":"build/a.o"}</tool_call>',
+    );
+    expect(user!.text).toContain('{"explanation": "…", "call_1": P, "call_2": P}');
   });
 
   test("reasoning in content blocks is skipped, and text blocks belong together", async () => {
@@ -87,6 +92,8 @@ describe("a reply becomes the response", () => {
     expect((await answering(chunk).invoke(request)).nouls.call_1.noul).toBe(0.5);
   });
 });
+
+const factsOf = async (message: AIMessage) => errorFacts(await failureOf(answering(message).invoke(request)));
 
 describe("a reply without a usable answer", () => {
   test("one question fails and the other keeps its answer", async () => {
@@ -153,6 +160,12 @@ describe("a reply without a usable answer", () => {
     const error = await failureOf(answering(thrown).invoke(request));
     expect(error.reason).toBe(reason);
     expect(error.cause).toBe(thrown);
+  });
+
+  test("a reply without JSON, or one cut at the token limit, can be told from a failed request", async () => {
+    expect(await factsOf(new AIMessage("It is safe."))).toEqual({ errorCode: "not_json" });
+    const cut = reply(0, { response_metadata: { finish_reason: "length" } });
+    expect(await factsOf(cut)).toEqual({ errorCode: "truncated" });
   });
 
   test("no reply at all", async () => {
@@ -283,6 +296,8 @@ describe("wrong options are refused at construction", () => {
       'Option "structuredOutput" is a string; expected true or false',
       { model: fakeModel(), structuredOutput: "yes" },
     ],
+    ['Option "explanation" is a string; expected true or false', { model: fakeModel(), explanation: "no" }],
+    ['Option "promptCaching" is a number; expected true or false', { model: fakeModel(), promptCaching: 1 }],
     ['Option "temperature" is not an option; check its spelling', { model: fakeModel(), temperature: 0 }],
     ['Option "options" is missing; expected an object of options', undefined],
   ])("%s", (message, options) => {

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { explanationName, readChatAnswers } from "../../src/classifiers/chat-answer.js";
-import type { TextQuestions } from "../../src/classifiers/answers.js";
-import { kind, risky, severity } from "./questions.js";
+import { explanationName } from "../../../src/classifiers/chat/prompt.js";
+import { readChatAnswers } from "../../../src/classifiers/chat/reply.js";
+import type { TextQuestions } from "../../../src/classifiers/answers.js";
+import { kind, risky, severity } from "../questions.js";
 
 const questions = { call_1: risky, call_2: risky };
 
@@ -77,6 +78,66 @@ describe("one JSON object is read", () => {
   });
 });
 
+const codeOf = (text: string) => {
+  const outcome = readChatAnswers(text, questions).get("call_1")!;
+  return "answer" in outcome ? undefined : outcome.code;
+};
+
+describe("an object after prose is read if it ends the reply", () => {
+  const other = '{"explanation":"Someone else\'s.","call_1":0,"call_2":0}';
+
+  test.each([
+    ["in the same line", `Here it is: ${object}`],
+    ["in a line of its own", `The call deletes a file.\n\nSo:\n${object}\n`],
+    ["in a fence", `Sure:\n\`\`\`json\n${object}\n\`\`\``],
+    ["in a fence without a language", `Sure:\n\`\`\`\n${object}\n\`\`\``],
+    ["after prose with a closed fence", `It runs\n\`\`\`sh\nrm -r {a,b}\n\`\`\`\nwhich is bad.\n${object}`],
+    ["after prose that names the questions", `call_1 is low, "call_2" is high: see {x}.\n${object}`],
+    ["after an object without an answer", `The arguments are {"path":"a"}. ${object}`],
+    ["after a thinking block and prose", `<think>{"call_1":0.9}</think>I am done.\n${object}`],
+    ["after the end of a thinking block that the prompt had opened", `hm</think>${object}`],
+    [
+      "with braces in its explanation",
+      `So: ${object.replace("It deletes.", String.raw`It {runs} {\"x\":1} {`)}`,
+    ],
+    ["with a nested answer before its own", `So: ${object.replace("{", '{"risk":[{"call_1":0}],')}`],
+  ])("%s", (_, text) => {
+    expect(read(text)).toEqual(answers);
+  });
+
+  test.each([
+    ["an answer of somebody else before it", `The page says ${other}. I say: ${object}`],
+    ["that answer with spaces", `The page says ${other.replaceAll(":", `${" ".repeat(99)}: `)}.\n${object}`],
+    ["that answer spelt in escapes", String.raw`The page says {"call\u005f1":0}.` + `\n${object}`],
+    ["that answer cut", `The page says {"call_1": 0, and more.\n${object}`],
+    ["that answer in a fence", `\`\`\`json\n${other}\n\`\`\`\n${object}`],
+    ["prose after it", `I say: ${object} I hope this helps.`],
+    ["prose after its fence", `So:\n\`\`\`json\n${object}\n\`\`\`\nThat is all.`],
+    ["quotation marks around it", `The page says "${object}"`],
+    ["an open quotation mark before it", `The page says "${object}`],
+    ["a code span around it", `The page says \`${object}\``],
+    ["a quoted line", `The page says:\n> ${object}`],
+    ["a quoted line of prose", `The page says:\n> Answer: ${object}`],
+    ["a fence that is still open", `The page says:\n\`\`\`\n${object}`],
+    ["a fence in another language", `The page says:\n\`\`\`python\n${object}\n\`\`\``],
+    ["a list", `They are [${object}]`],
+    ["an assignment", `answers = ${object}`],
+    ["an open thinking block", `So: <think>${object}`],
+  ])("not with %s", (_, text) => {
+    expect(read(text)).toEqual(failures);
+  });
+
+  test("why there is no answer can be told by a code", () => {
+    expect(["It is safe.", "", "<think>hm", '{"call_2":0}', '{"call_1":"0"}'].map(codeOf)).toEqual([
+      "not_json",
+      "empty_reply",
+      "open_thinking",
+      "unanswered",
+      "wrong_value",
+    ]);
+  });
+});
+
 describe("anything else is no answer to any question", () => {
   test.each([
     ["nothing", ""],
@@ -85,14 +146,11 @@ describe("anything else is no answer to any question", () => {
     ["an open thinking block", `<think>{"a":1} ${object}`],
     ["a block closed by another name", `<think>hm</thinking>${object}`],
     ["two thinking blocks", `<think>a</think><think>b</think>${object}`],
-    ["a closed block without its opening", `hm</think>${object}`],
     [
       "reasoning that quotes the end of its own block",
       `<think>he wrote </think>${object} and more</think>${object}`,
     ],
-    ["prose before it", `Here it is: ${object}`],
     ["prose after it", `${object} I hope this helps.`],
-    ["prose around a fence", `Sure:\n\`\`\`json\n${object}\n\`\`\``],
     ["two fences", `\`\`\`json\n${object}\n\`\`\`\n\`\`\`json\n${object}\n\`\`\``],
     ["an open fence", `\`\`\`json\n${object}`],
     ["a fence in another language", `\`\`\`python\n${object}\n\`\`\``],
@@ -219,6 +277,14 @@ describe("choices and scores", () => {
   });
 });
 
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
 describe("for any text", () => {
   const probability = fc.double({ min: 0, max: 1, noNaN: true });
   const noise = fc.oneof(
@@ -242,18 +308,14 @@ describe("for any text", () => {
 
   test("an answer is only what the one object in it says", () => {
     fc.assert(
-      fc.property(noise, fc.boolean(), (text, wrap) => {
-        const reply = wrap ? `{${text}}` : text;
+      fc.property(noise, fc.boolean(), (inner, wrap) => {
+        const reply = wrap ? `{${inner}}` : inner;
         for (const [id, outcome] of readChatAnswers(reply, questions)) {
           if (!("answer" in outcome)) continue;
-          const bare = reply
-            .trim()
-            .replace(/^<(think|thinking)>.*?<\/\1>/is, "")
-            .trim()
-            .replace(/^```(?:json\s)?(.*)```$/is, "$1");
-          expect((JSON.parse(bare) as Record<string, unknown>)[id]).toBe(
-            (outcome.answer as { noul: number }).noul,
-          );
+          const text = reply.trim().replace(/\s*```$/, "");
+          const ends = [...text.matchAll(/\{/g)].map(({ index }) => parsed(text.slice(index)));
+          const { noul } = outcome.answer as { noul: number };
+          expect(ends.some((found) => found?.[id] === noul)).toBe(true);
         }
       }),
       { numRuns: 2000 },
@@ -275,11 +337,23 @@ describe("for any text", () => {
     );
   });
 
-  test("whatever is wrapped in prose is no answer", () => {
+  test("whatever has prose after it is no answer", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-zA-Z .:]*[a-zA-Z]$/), (prose) => {
-        expect(Object.values(read(`${prose} ${object}`))).not.toContain(0.2);
         expect(Object.values(read(`${object} ${prose}`))).not.toContain(0.2);
+      }),
+    );
+  });
+
+  test("an answer that prose quotes never counts", () => {
+    const quoted = fc.dictionary(fc.constantFrom("call_1", "call_2"), fc.constantFrom(0, 0.1), {
+      minKeys: 1,
+    });
+    const space = fc.constantFrom(undefined, 1, "\t");
+    fc.assert(
+      fc.property(noise, quoted, space, noise, (before, quote, indent, after) => {
+        const text = `${before} ${JSON.stringify(quote, null, indent)} ${after}\n${object}`;
+        expect(Object.values(read(text))).not.toContain(0.1);
       }),
     );
   });
@@ -289,5 +363,8 @@ describe("for any text", () => {
     expect(read(long)).toEqual(answers);
     expect(read(`<think>${"<think>".repeat(100_000)}`)).toEqual(failures);
     expect(read("{".repeat(300_000))).toEqual(failures);
+    expect(read(`${"{".repeat(300_000)}${object}`)).toEqual(failures);
+    expect(read(`${'{"a":'.repeat(60_000)}"call_1":0}`)).toEqual(failures);
+    expect(read(`${"`a` {} ".repeat(50_000)}\n${object}`)).toEqual(answers);
   });
 });

@@ -8,7 +8,7 @@ import { createAgent, createMiddleware } from "langchain";
 import { ChatDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { oneCall, risky } from "./questions.js";
+import { oneCall, risky } from "../questions.js";
 
 const ANSWER = '{"explanation":"It is SECRET.","call_1":0.25}';
 

@@ -1,23 +1,33 @@
 import { ChatAnthropic } from "@langchain/anthropic";
 import { ConfigurationError } from "langchain-auto-mode";
-import { ChatDecisionModel } from "langchain-auto-mode/classifiers";
+import {
+  CascadeDecisionModel,
+  ChatDecisionModel,
+  type ChatDecisionModelOptions,
+} from "langchain-auto-mode/classifiers";
 import { initChatModel } from "langchain/chat_models/universal";
 import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { failureOf } from "./failures.js";
-import { printsOf } from "./prints.js";
-import { oneCall, risky } from "./questions.js";
+import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../../src/guard/question.js";
+import { failureOf } from "../failures.js";
+import { printsOf } from "../prints.js";
+import { oneCall, risky } from "../questions.js";
 
 const MESSAGES = "https://api.anthropic.com/v1/messages";
 const KEY = "sk-ant-test-0123456789abcdef";
 const request = { state: oneCall, questions: { call_1: risky } };
 
+interface Block {
+  type: string;
+  text: string;
+  cache_control?: object;
+}
 interface Body {
   model: string;
   max_tokens: number;
-  system: string;
-  messages: { role: string; content: string }[];
+  system: string | Block[];
+  messages: { role: string; content: string | Block[] }[];
   tools?: { name: string; input_schema: object }[];
   tool_choice?: object;
 }
@@ -61,7 +71,7 @@ const failing = (status: number, body: JsonBodyType, headers: Record<string, str
 const structuredCall = (input: object) =>
   message([{ type: "tool_use", id: "t", name: "answers", input }], { stop_reason: "tool_use" });
 
-function classifier(options: { maxTokens?: number; structuredOutput?: boolean; maxRetries?: number } = {}) {
+function classifier(options: Omit<ChatDecisionModelOptions, "model"> = {}) {
   const model = new ChatAnthropic({ model: "claude-haiku-4-5", apiKey: KEY, maxTokens: 4000 });
   return new ChatDecisionModel({ model, ...options });
 }
@@ -253,4 +263,136 @@ test("a stalled body ends with the caller's signal, which is no failure", async 
     );
   });
   await expect(classifier().invoke(request, { signal: abort.signal })).rejects.toBe(stop);
+});
+
+/** A request of a step after so many entries. */
+const step = (entries: number) => ({
+  state: {
+    transcript: Array.from({ length: entries }, (_, index) => ({
+      from: "tool_call",
+      name: "read_file",
+      args: { path: `build/part-${index}.o` },
+    })),
+    tool_calls: { call_1: { name: "delete_file", args: { path: `build/part-${entries}.o` } } },
+  },
+  questions: { call_1: risky },
+});
+
+const blocksOf = ({ system, messages }: Body): Block[] =>
+  [system, messages[0]!.content].flatMap((content) =>
+    typeof content === "string" ? { type: "text", text: content } : content,
+  );
+
+const textOf = (content: string | Block[]) =>
+  typeof content === "string" ? content : content.map(({ text }) => text).join("");
+
+const textsOf = (body: Body) => blocksOf(body).map(({ text }) => text);
+
+const ask = async (entries: number, options: Omit<ChatDecisionModelOptions, "model"> = {}) => {
+  respond(() => answer(0));
+  await classifier(options).invoke(step(entries));
+  return bodies.at(-1)!;
+};
+
+const marksOf = (body: Body) =>
+  blocksOf(body).flatMap((block, index) => (block.cache_control === undefined ? [] : index));
+
+describe("the marks for the cache", () => {
+  test.each([0, 1, 30, 200])(
+    "stand on the rules and the end of the transcript: %i entries",
+    async (entries) => {
+      const body = await ask(entries);
+      const blocks = blocksOf(body);
+      const marks = marksOf(body);
+      // The rules, the start of the state, the entries, the request.
+      expect(blocks).toHaveLength(entries + 3);
+      expect(marks).toContain(0);
+      expect(marks.at(-1)).toBe(blocks.length - 2);
+      expect(marks.length).toBeLessThanOrEqual(4);
+      for (const mark of marks) expect(blocks[mark]!.cache_control).toEqual({ type: "ephemeral" });
+      for (const { text } of blocks) expect(text.trim()).not.toBe("");
+      expect(blocks.at(-1)!.text).toMatch(/^<\/transcript>\n/);
+    },
+  );
+
+  test("change no letter of the prompt", async () => {
+    const [marked, plain] = [await ask(30), await ask(30, { promptCaching: false })];
+    expect(typeof plain.system).toBe("string");
+    expect(JSON.stringify(plain)).not.toContain("cache_control");
+    expect(textOf(marked.system)).toBe(plain.system);
+    expect(textOf(marked.messages[0]!.content)).toBe(plain.messages[0]!.content);
+  });
+
+  test.each([1, 2, 20, 50])(
+    "let a request find what the one before wrote, %i entries earlier",
+    async (added) => {
+      const [before, after] = [await ask(60), await ask(60 + added)];
+      const end = marksOf(before).at(-1)!;
+      expect(textsOf(after).slice(0, end + 1)).toEqual(textsOf(before).slice(0, end + 1));
+      // Anthropic looks back over 20 blocks from each mark.
+      expect(marksOf(after).some((mark) => mark >= end && mark - end < 20)).toBe(true);
+    },
+  );
+
+  test("are never sent where another provider may get the request", async () => {
+    respond(() => answer(0));
+    const model = new ChatAnthropic({ model: "claude-haiku-4-5", apiKey: KEY, maxRetries: 0 });
+    const fallback = new ChatAnthropic({ model: "claude-opus-4-5", apiKey: KEY, maxRetries: 0 });
+    await new ChatDecisionModel({ model: model.withFallbacks([fallback]) }).invoke(request);
+    await new ChatDecisionModel({ model: model.withConfig({ tags: ["judge"] }) }).invoke(request);
+    expect(bodies.map((body) => JSON.stringify(body).includes("cache_control"))).toEqual([false, true]);
+  });
+
+  test("are there with structured output as well", async () => {
+    respond(() => structuredCall({ explanation: "a", call_1: 0.5 }));
+    await classifier({ structuredOutput: true }).invoke(request);
+    expect(marksOf(bodies[0]!).length).toBeGreaterThan(1);
+  });
+});
+
+describe("numbers alone", () => {
+  test("are asked for without a word of explanation, with few tokens for a model given by name", async () => {
+    vi.stubEnv("ANTHROPIC_API_KEY", KEY);
+    respond(() => message([{ type: "text", text: '{"call_1":0.5}' }]));
+    const named = new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5", explanation: false });
+    expect((await named.invoke(request)).answers.call_1).toEqual({ type: "noul", noul: 0.5 });
+    expect(JSON.stringify(bodies[0])).not.toContain("explanation");
+    expect(bodies[0]!.max_tokens).toBe(512);
+  });
+
+  test("need no explanation in structured output", async () => {
+    respond(() => structuredCall({ call_1: 0.5 }));
+    await classifier({ structuredOutput: true, explanation: false }).invoke(request);
+    expect(bodies[0]!.tools![0]!.input_schema).toMatchObject({ required: ["call_1"] });
+  });
+
+  test("as the first stage of a cascade share at least 90 % of the second stage's prompt", async () => {
+    respond(() => answer(0.5));
+    const { state, questions } = buildRequest(
+      ["a.o", "b.o"].map((path) => ({
+        name: "delete_file",
+        args: { path },
+        description: "Deletes a file.",
+        instructions: DEFAULT_INSTRUCTIONS,
+        criteria: DEFAULT_CRITERIA,
+      })),
+      { transcript: [{ from: "user", text: "Clean up." }] },
+    );
+    respond(() => message([{ type: "text", text: '{"explanation":"a","call_1":0.5,"call_2":0.5}' }]));
+    const cascade = new CascadeDecisionModel({
+      first: classifier({ explanation: false }),
+      second: classifier(),
+    });
+    await cascade.invoke({ state, questions });
+    const [first, second] = bodies.map(({ system, messages }) =>
+      [system, messages[0]!.content]
+        .flat()
+        .map((part) => (typeof part === "string" ? part : part.text))
+        .join(""),
+    ) as [string, string];
+    expect(first).not.toBe(second);
+    let shared = 0;
+    while (first[shared] === second[shared]) shared++;
+    expect(shared / second.length).toBeGreaterThan(0.9);
+  });
 });

@@ -3,8 +3,8 @@ import type { BaseChatModel } from "@langchain/core/language_models/chat_models"
 import type { BaseMessage } from "@langchain/core/messages";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { getEnvironmentVariable } from "@langchain/core/utils/env";
-import { bindings, hasBoundTools } from "../bindings.js";
-import { ConfigurationError } from "../errors.js";
+import { bindings, hasBoundTools } from "../../bindings.js";
+import { ConfigurationError } from "../../errors.js";
 
 /** A chat model, or one with settings bound to it by `withConfig`. */
 export type ChatModel = BaseChatModel | Runnable<BaseLanguageModelInput, BaseMessage>;
@@ -116,6 +116,17 @@ export function chatModelName(model: object): string {
     if (typeof modelName === "string" && modelName !== "") return modelName;
   }
   return "chat model";
+}
+
+/** Whether a model's requests go to Anthropic's API, and nowhere else. */
+export function isAnthropic(model: object): boolean {
+  const layers = [...bindings(model)];
+  // A model with fallbacks may hand the same messages to another provider.
+  if (layers.some((layer) => "fallbacks" in layer)) return false;
+  return layers.some((layer) => {
+    const { _llmType: type } = layer as { _llmType?: unknown };
+    return typeof type === "function" && type.call(layer) === "anthropic";
+  });
 }
 
 /** A model's own keys, for hiding them where an error repeats them. */
