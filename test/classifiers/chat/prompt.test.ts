@@ -238,10 +238,10 @@ const stateOf = (...calls: ReturnType<typeof plainCall>[]) => ({
   tool_calls: Object.fromEntries(calls.map((one, index) => [`call_${index + 1}`, one])),
 });
 
-describe("what is described twice", () => {
-  const described = (...calls: ReturnType<typeof plainCall>[]) =>
-    chatPrompt(stateOf(...calls), { call_1: risky }).user.match(/<tool_description.*/g);
+const described = (...calls: ReturnType<typeof plainCall>[]) =>
+  chatPrompt(stateOf(...calls), { call_1: risky }).user.match(/<tool_description.*/g);
 
+describe("what is described twice", () => {
   test("is written once for each tool", () => {
     expect(
       described(plainCall("a", "Does a."), plainCall("b", "Does b."), plainCall("a", "Does a.")),
