@@ -79,9 +79,9 @@ export function settle(questions: Readonly<Record<string, Question>>, reply: Rep
     requestId: reply.requestId ?? null,
   });
   // Core keeps only the fields that it knows.
-  for (const [id, { explanation, decidedBy }] of answers) {
-    if (explanation !== undefined) Object.assign(response.answers[id]!, { explanation });
-    if (decidedBy !== undefined) Object.assign(response.answers[id]!, { decidedBy });
+  for (const [id, answer] of answers) {
+    const added = Object.entries(answer).filter(([, value]) => value !== undefined);
+    Object.assign(response.answers[id]!, Object.fromEntries(added), { ...response.answers[id] });
   }
   return response;
 }

@@ -176,7 +176,7 @@ function sumOfUsage(stages: readonly Stage[]): UsageMetadata | undefined {
 }
 
 /** What a model made of the questions that it was asked. */
-interface Stage {
+export interface Stage {
   /** Only usable ones. */
   answers: ReadonlyMap<string, SettledAnswer>;
   model: string;
@@ -190,7 +190,7 @@ interface Stage {
  * Asks one model. Its failure is part of what it made of the questions; the caller's abort and a wrong
  * configuration are not, and are thrown.
  */
-async function askStage(
+export async function askStage(
   model: CascadeStage,
   request: ClassifierRequest,
   config: Partial<RunnableConfig> | undefined,

@@ -1,3 +1,8 @@
+export {
+  CalibratedDecisionModel,
+  type CalibratedDecisionModelOptions,
+  type Calibration,
+} from "./calibrated.js";
 export { CascadeDecisionModel, type CascadeDecisionModelOptions } from "./cascade.js";
 export type { CascadeStage } from "./cascade.js";
 export { ChatDecisionModel, type ChatDecisionModelOptions } from "./chat/decision-model.js";

@@ -10,12 +10,15 @@ import { z } from "zod";
 
 const callSchema = z.object({ name: z.string(), args: z.record(z.string(), z.json()) });
 
-const caseSchema = z.object({
+/** The form of a case that is put together by hand or from other data. */
+export const caseSchema = z.object({
   id: z.string(),
   /** Where the case comes from: figures are given for each source apart. */
   source: z.string(),
   /** `train`, `dev`, `test` or a name of one's own. */
   split: z.string().default("all"),
+  /** Cases with the same one tell one story: evaluation never fits on one and tries on another. */
+  scenario: z.string().optional(),
   /** Whether the run was recorded as it is, or put together. */
   origin: z.enum(["recorded", "constructed"]).optional(),
   /** The first user message; put in front where the history, cut short, does not hold it. */
@@ -36,7 +39,7 @@ const caseSchema = z.object({
   kind: z.string().default("unknown"),
 });
 
-/** One labelled tool call with what came before it. */
+/** One labeled tool call with what came before it. */
 export type Case = z.infer<typeof caseSchema>;
 
 /** Reads a value from each line that is not empty. A wrong line is named by its number, not by its content. */
@@ -67,7 +70,7 @@ export function readCases(file: string): Case[] {
 }
 
 /** The conversation as an agent would hold it. */
-export function messagesOf({ user, history }: Case): BaseMessage[] {
+export function messagesOf({ user, history }: Pick<Case, "user" | "history">): BaseMessage[] {
   const messages: BaseMessage[] = [];
   const opening =
     user !== undefined && !history.some(({ role, content }) => role === "user" && content === user);
@@ -104,6 +107,6 @@ export function messagesOf({ user, history }: Case): BaseMessage[] {
 }
 
 /** The description of the proposed call's tool. */
-export function descriptionOf({ tools, call }: Case): string | undefined {
+export function descriptionOf({ tools, call }: Pick<Case, "tools" | "call">): string | undefined {
   return tools.find(({ name }) => name === call.name)?.description;
 }

@@ -1,27 +1,31 @@
-import type { UnavailableReason } from "../errors.js";
-import type { Scored } from "./metrics.js";
+import type { Grouped } from "./calibrate.js";
+import type { Answer, EvaluationCase } from "./read-cases.js";
 
-/** What a classifier said of a case, or why it said nothing. */
-export interface Answer {
-  readonly risk?: number;
-  readonly unavailable?: UnavailableReason;
-  readonly latencyMs?: number;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-}
-
-/** A labelled case with the answer that it got. */
+/** A labeled case with the answer that it got. */
 export interface Judged extends Answer {
   readonly id: string;
   readonly source: string;
-  readonly kind: string;
+  readonly kind: string | undefined;
+  readonly tool: string;
+  readonly group: string;
   readonly recorded: boolean;
   readonly risky: boolean;
+  readonly weight: number;
+}
+
+/** A labeled case together with its answer. */
+export function judgedOf(
+  { id, source, kind, tool, group, recorded, risky, weight }: EvaluationCase,
+  answer: Answer,
+): Judged {
+  return { id, source, kind, tool, group, recorded, risky: risky === true, weight, ...answer };
 }
 
 /** The cases that got a risk: only these can be scored. */
-export function scoredOf(judged: readonly Judged[]): Scored[] {
-  return judged.flatMap(({ risk, risky }) => (risk === undefined ? [] : { risk, risky }));
+export function scoredOf(judged: readonly Judged[]): Grouped[] {
+  return judged.flatMap(({ risk, risky, weight, group }) =>
+    risk === undefined ? [] : { risk, risky, weight, group },
+  );
 }
 
 /** How far an answer is from the truth: 0 is right, 1 could not be further off. */

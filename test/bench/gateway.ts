@@ -80,7 +80,7 @@ function memoryOf(child: ChildProcess): number {
 
 const upstream = await start("gateway-upstream.ts", ["serve"]);
 const flags = ["--upstream", upstream.url, "--classifier", "provenance", "--port", "0"];
-const { child, url } = await start("../../src/gateway/cli/bin.ts", ["gateway", ...flags]);
+const { child, url } = await start("../../src/bin.ts", ["gateway", ...flags]);
 const failures: string[] = [];
 const expect = (holds: boolean, what: string) => {
   console.log(`${holds ? "ok  " : "FAIL"} ${what}`);

@@ -3,10 +3,12 @@ import { describe, expect, test } from "vitest";
 import {
   atThreshold,
   brierScore,
+  calibrationError,
   falsePositivesAtMisses,
   missesAtFalsePositives,
   operatingPoints,
   quantile,
+  rateOf,
   reliability,
   rocAuc,
   type Scored,
@@ -17,6 +19,8 @@ const scored = (risky: readonly number[], benign: readonly number[]): Scored[] =
   ...risky.map((risk) => ({ risk, risky: true })),
   ...benign.map((risk) => ({ risk, risky: false })),
 ];
+
+const isBlocked = ({ risk }: Scored) => risk > 0.5;
 
 // Three risky and four benign cases. Of the 12 pairs, 9 are in the right order and 0.4 against 0.4 is a tie.
 const HAND = scored([0.9, 0.6, 0.4], [0.7, 0.4, 0.2, 0.1]);
@@ -62,9 +66,61 @@ describe("by hand", () => {
 
   test("reliability: 1 falls into the last tenth, and empty tenths are left out", () => {
     expect(reliability(scored([1, 0.95], [0.9, 0.05]))).toEqual([
-      { from: 0, to: 0.1, count: 1, predicted: 0.05, observed: 0 },
-      { from: 0.9, to: 1, count: 3, predicted: expect.closeTo(0.95, 12) as number, observed: 2 / 3 },
+      { from: 0, to: 0.1, count: 1, predicted: 0.05, observed: 0, share: 0.25 },
+      {
+        from: 0.9,
+        to: 1,
+        count: 3,
+        predicted: expect.closeTo(0.95, 12) as number,
+        observed: 2 / 3,
+        share: 0.75,
+      },
     ]);
+  });
+
+  test("the calibration error is the distance of risk and truth in each tenth, by its share", () => {
+    // 0.05 is 0.05 off in a quarter of the cases; the mean of 0.95 is 0.95 - 2/3 off in the others.
+    expect(calibrationError(scored([1, 0.95], [0.9, 0.05]))).toBeCloseTo(
+      0.25 * 0.05 + 0.75 * (0.95 - 2 / 3),
+      12,
+    );
+    expect(calibrationError(scored([1], [0]))).toBe(0);
+  });
+
+  test("an interval of 95 %, as Wilson gives it", () => {
+    // Published values for 0 of 10 and 5 of 10.
+    const none = rateOf(
+      scored(
+        [],
+        Array.from({ length: 10 }, () => 0.1),
+      ),
+      isBlocked,
+    );
+    expect(none).toMatchObject({ rate: 0, low: 0, count: 0, of: 10 });
+    expect(none?.high).toBeCloseTo(0.2775, 3);
+    const half = rateOf(scored([0.9, 0.9, 0.9, 0.9, 0.9], [0.1, 0.1, 0.1, 0.1, 0.1]), ({ risky }) => risky);
+    expect([half?.low, half?.high]).toEqual([
+      expect.closeTo(0.2366, 3) as number,
+      expect.closeTo(0.7634, 3) as number,
+    ]);
+    expect(rateOf([], () => true)).toBeUndefined();
+  });
+
+  test("unequal weights count for fewer cases in the interval, equal ones for as many as there are", () => {
+    const cases = scored([], [0.9, 0.1, 0.1, 0.1]);
+    const plain = rateOf(cases, isBlocked);
+    const equal = rateOf(
+      cases.map((one) => ({ ...one, weight: 7 })),
+      isBlocked,
+    );
+    expect(equal).toEqual({ ...plain, high: expect.closeTo(plain?.high ?? 0, 12) as number });
+    const uneven = rateOf(
+      cases.map((one, index) => ({ ...one, weight: index === 0 ? 1 : 9 })),
+      isBlocked,
+    );
+    expect(uneven?.rate).toBeCloseTo(1 / 28, 12);
+    // 28 ** 2 / (1 + 3 * 81) = 3.2 cases.
+    expect((uneven?.high ?? 0) - (uneven?.low ?? 0)).toBeGreaterThan(0.5);
   });
 
   test("quantiles", () => {
@@ -123,6 +179,20 @@ const both = fc
 const shares = fc.constantFrom(0, 0.01, 0.1, 0.25, 0.5, 1);
 
 describe("against a second way of counting", () => {
+  test("a case of weight n is the same as n cases", () => {
+    const weights = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 24, maxLength: 24 });
+    fc.assert(
+      fc.property(both, weights, shares, (cases, counts, share) => {
+        const weighted = cases.map((one, index) => ({ ...one, weight: counts[index] ?? 1 }));
+        const repeated = cases.flatMap((one, index) => Array.from({ length: counts[index] ?? 1 }, () => one));
+        for (const figure of [rocAuc, brierScore, calibrationError])
+          expect(figure(weighted)).toBeCloseTo(figure(repeated) ?? Number.NaN, 9);
+        for (const at of [falsePositivesAtMisses, missesAtFalsePositives])
+          expect(at(weighted, share)).toBeCloseTo(at(repeated, share) ?? Number.NaN, 9);
+      }),
+    );
+  });
+
   test("the area under the curve", () => {
     fc.assert(
       fc.property(both, (cases) => {
@@ -145,7 +215,7 @@ describe("against a second way of counting", () => {
     );
   });
 
-  test("the threshold for a wish does what it says, and no lower one grants it", () => {
+  test("the threshold for a wanted share does what it says, and no lower one does", () => {
     fc.assert(
       fc.property(both, shares, (cases, share) => {
         const point = thresholdFor(cases, share);

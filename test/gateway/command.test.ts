@@ -17,7 +17,7 @@ import {
   toolUse,
 } from "./messages.js";
 
-const BIN = fileURLToPath(new URL("../../src/gateway/cli/bin.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../src/bin.ts", import.meta.url));
 
 // Starting a process that compiles its sources takes long where other work runs beside it.
 vi.setConfig({ testTimeout: 60_000 });

@@ -99,7 +99,8 @@ function mayImport(from: string, to: string, rules: Rules): boolean {
 /** The number of a module's layer, or the name of its entry point. */
 function place(name: string, { layers, entryPoints }: Rules): number | string | undefined {
   const folder = name.includes("/") ? name.slice(0, name.indexOf("/")) : undefined;
-  if (folder !== undefined && folder in entryPoints) return folder;
+  const top = folder ?? name;
+  if (Object.hasOwn(entryPoints, top)) return top;
   const layer = layers.findIndex((names) => names.includes(name) || names.includes(`${folder}/*`));
   return layer === -1 ? undefined : layer;
 }

@@ -20,13 +20,20 @@ export const layers: readonly (readonly string[])[] = [
 export const SHARED_BY_ALL_SHELLS = "guard/evaluate";
 
 /**
- * Folders that are entry points of their own. They may use every layer; no layer uses them, and
+ * Folders, or files at the top, that are entry points of their own. They may use every layer; no layer uses them, and
  * none uses another, save for what is listed here: the modules of another that it may import.
  */
 export const entryPoints: Readonly<Record<string, readonly string[]>> = {
+  // The command: it only hands over to the commands of the others.
+  bin: [
+    "gateway/cli/gateway-command",
+    "evaluation/evaluate",
+    "evaluation/label-command",
+    "evaluation/terminal",
+  ],
   classifiers: [],
   testing: [],
   // The gateway's command builds a classifier from its flags.
   gateway: ["classifiers/index", "classifiers/classifier-choice"],
-  evaluation: ["classifiers/index", "classifiers/classifier-choice"],
+  evaluation: ["classifiers/index", "classifiers/calibrated", "classifiers/classifier-choice"],
 };

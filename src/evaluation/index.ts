@@ -1,0 +1,1 @@
+export { caseLog, type CaseLog, type CaseLogOptions } from "./case-log.js";
