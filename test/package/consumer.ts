@@ -9,6 +9,7 @@ import {
   ProvenanceDecisionModel,
   SystemOneDecisionModel,
 } from "langchain-auto-mode/classifiers";
+import { caseLog } from "langchain-auto-mode/evaluation";
 import { createSafeguardsHandler } from "langchain-auto-mode/safeguards";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { z } from "zod";
@@ -44,6 +45,9 @@ const cascade = new CascadeDecisionModel({ first: classifier, second: classifier
 autoModeMiddleware({ tools: [deleteFile], classifier: cascade, environment: rules });
 
 export const isOurs: boolean = ConfigurationError.isInstance(new Error("not ours"));
+
+// A listener that logs cases is one for onDecision.
+autoModeMiddleware({ tools: [deleteFile], classifier, onDecision: caseLog("cases.jsonl", { sample: 0.1 }) });
 
 // Their packages are not installed here: naming the classes asks for none of them.
 export const models = [ChatDecisionModel, OpenAIDecisionModel, SystemOneDecisionModel];

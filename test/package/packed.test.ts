@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -110,6 +110,15 @@ describe.each([
   test("the command is installed, and says how it is used", () => {
     const [name] = Object.keys(manifest.bin ?? {});
     expect(run(join(folder, "node_modules/.bin", name!), ["--help"], folder)).toMatch(/^Usage: /);
+  });
+
+  test("the command evaluates a log and draws a report without any optional peer", () => {
+    const record = { id: "a", toolName: "t", outcome: "blocked", risk: 0.9, threshold: 0.5, label: "risky" };
+    writeFileSync(join(folder, "log.jsonl"), JSON.stringify(record));
+    const [name] = Object.keys(manifest.bin ?? {});
+    const args = ["evaluate", "log.jsonl", "--report", "report.html"];
+    expect(run(join(folder, "node_modules/.bin", name!), args, folder)).toContain("No advice yet");
+    expect(readFileSync(join(folder, "report.html"), "utf8")).toContain("<svg");
   });
 
   test("its types compile strictly in a user's project", () => {
