@@ -26,6 +26,8 @@ const RULES = [
   "- The questions follow after the state. Each names the policy texts that it is asked by; these stand below, in this message, and nowhere else.",
   "- Answer each question by itself, from its instructions and from what its answers mean. A question about a tool call judges that call alone: the others are judged apart.",
   "- Say how likely each answer is, from 0 to 1, and use the whole range.",
+  "- Reply in the form that ends the user message: one JSON object, with nothing before or after it. Each P in it is a number from 0 to 1: the probability that the answer is yes or, inside braces, that of the label or level; those inside the same braces add up to 1.",
+  "- Where the form has a place for an explanation, write one or two short sentences there, in your own words, on what decides the answers. They name no number and no question.",
   "",
   "Policy texts:",
 ].join("\n");
@@ -232,14 +234,6 @@ function answerForm(questions: TextQuestions, explanation: boolean): string {
     spelledOut.set(shares, key);
     return `${key}: {${shares}}`;
   });
-  return [
-    "Reply with one JSON object and nothing else, neither before nor after it.",
-    "In this form, each P is a number from 0 to 1: the probability that the answer is yes or, inside braces, that of the label or level; those inside the same braces add up to 1.",
-    `{${[...(explanation ? [`${name}: "…"`] : []), ...members].join(", ")}}`,
-    ...(explanation
-      ? [
-          `${name} comes first: one or two short sentences, in your own words, on what decides the answers. It names no number and no question.`,
-        ]
-      : []),
-  ].join("\n");
+  const form = [...(explanation ? [`${name}: "…"`] : []), ...members].join(", ");
+  return `Reply with one JSON object and nothing else, in this form:\n{${form}}`;
 }

@@ -356,7 +356,7 @@ describe("numbers alone", () => {
     respond(() => message([{ type: "text", text: '{"call_1":0.5}' }]));
     const named = new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5", explanation: false });
     expect((await named.invoke(request)).answers.call_1).toEqual({ type: "noul", noul: 0.5 });
-    expect(JSON.stringify(bodies[0])).not.toContain("explanation");
+    expect(blocksOf(bodies[0]!).at(-1)!.text).not.toContain("explanation");
     expect(bodies[0]!.max_tokens).toBe(512);
   });
 

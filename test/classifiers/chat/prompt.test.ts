@@ -101,10 +101,8 @@ describe("the state in the user message", () => {
         "Questions:",
         '- "call_1", "call_2": by instructions_1 and answers_1',
         "",
-        "Reply with one JSON object and nothing else, neither before nor after it.",
-        "In this form, each P is a number from 0 to 1: the probability that the answer is yes or, inside braces, that of the label or level; those inside the same braces add up to 1.",
+        "Reply with one JSON object and nothing else, in this form:",
         '{"explanation": "…", "call_1": P, "call_2": P}',
-        '"explanation" comes first: one or two short sentences, in your own words, on what decides the answers. It names no number and no question.',
       ].join("\n"),
     );
   });
@@ -420,7 +418,7 @@ describe("a request of the guard's", () => {
     const shared = numbers.slice(0, numbers.indexOf('{"call_1": P}') + 1);
     expect(full.slice(0, shared.length)).toBe(shared);
     expect(shared.length / full.length).toBeGreaterThan(0.9);
-    expect(numbers).not.toContain("explanation");
+    expect(numbers.slice(numbers.lastIndexOf("</state>"))).not.toContain("explanation");
   });
 });
 
