@@ -15,8 +15,8 @@ export type Outcome =
   | "held_back"
   | "malformed";
 
-/** Who decided. */
-export type DecidedBy = "classifier" | "precheck" | "human" | "guard";
+/** Who decided, or whose failure left the call without a verdict. */
+export type DecidedBy = "classifier" | "precheck" | "environment" | "human" | "guard";
 
 /**
  * How what was judged compares with what the tool was started with. `"not seen"`: the call was allowed and no
@@ -57,6 +57,10 @@ export interface DecisionRecord {
   /** A kind of risk or a fixed text, never the classifier's own words. */
   readonly reason?: string;
   readonly unavailableReason?: UnavailableReason;
+  /** HTTP status of a provider that failed. */
+  readonly status?: number;
+  /** Code of the error behind a failure, as `ECONNREFUSED`. Never a message. */
+  readonly errorCode?: string;
   /** The classifier's model name. */
   readonly classifier: string;
   /** Duration of the whole request in milliseconds, repeated in each of its records. 0 without a request. */
@@ -79,21 +83,4 @@ export interface DecisionDetails {
   readonly transcript: readonly Entry[];
   /** What the option `environment` gave for this decision, if it is configured. */
   readonly environment?: JsonValue;
-}
-
-/** What a record takes from the decision; id and time are added. */
-export type RecordFields = Omit<DecisionRecord, "id" | "at" | "reason"> & {
-  readonly reason?: string | undefined;
-};
-
-/** Makes a frozen record with an id and a time. */
-export function createRecord(fields: RecordFields): DecisionRecord {
-  const { reason, ...rest } = fields;
-  return Object.freeze({
-    id: globalThis.crypto.randomUUID(),
-    at: new Date().toISOString(),
-    ...rest,
-    ...(reason === undefined ? {} : { reason }),
-    counters: Object.freeze({ ...fields.counters }),
-  });
 }

@@ -1,24 +1,58 @@
-import type { BaseMessage } from "@langchain/core/messages";
+import type { ToolMessage } from "@langchain/core/messages";
 import { Command, ReducedValue, StateSchema } from "@langchain/langgraph";
 import { type AgentMiddleware, createMiddleware } from "langchain";
 import { z } from "zod";
-import { threadOf } from "./tool-call/step.js";
-import { createSteps } from "./tool-call/step-memo.js";
-import { createDelivery } from "./tool-call/emit-record.js";
-import { createHumanReview } from "./human-review/review.js";
-import { INITIAL, type ThreadState, reduceState } from "./limits/state.js";
-import { atModelNode, createModelLoader, writeTrusted } from "./model-call.js";
+import { createUnknownToolCheck } from "./guard/select-tools.js";
+import { HumanReview } from "./human-review/review.js";
+import {
+  INITIAL,
+  type StateKeys,
+  type ThreadState,
+  isIssued,
+  issue,
+  reduceState,
+  threadOf,
+} from "./limits/state.js";
+import { type ModelRequest, beforeModelCall, createModelLoader, writeTrusted } from "./model-call.js";
 import type { AutoModeOptions } from "./options.js";
+import { lastAiMessage } from "./proposal.js";
 import { type Policy, resolvePolicy } from "./resolve-options.js";
-import { type CallHost, CallRunner } from "./tool-call/execute.js";
+import { createEmitRecord } from "./tool-call/emit-record.js";
+import { type CallHost, type Handler, executeCall } from "./tool-call/execute.js";
+import { type Request, ruleFor } from "./tool-call/request.js";
+import { Steps } from "./tool-call/step.js";
+import { addUpdates, stripKeys, tagToolAuthored } from "./tool-call/tool-output.js";
 import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./transcript/user-input.js";
-import { type Request, lastAiMessage, ruleFor } from "./tool-call/request.js";
-import { createStartGates } from "./tool-call/tool-start.js";
-import { createToolNameCheck } from "./tool-names.js";
-import { addUpdates, stripKeys } from "./tool-call/tool-output.js";
-import { tagToolAuthored } from "./tool-call/tool-authored.js";
 
-type State = Record<string, unknown> & { messages: BaseMessage[] };
+type State = Request["state"];
+type Runtime = Request["runtime"];
+type AutoModeMiddleware = AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
+
+/** The host's hooks, with the types that this package reads and writes. */
+interface Hooks {
+  readonly beforeAgent: (state: State, runtime: Runtime) => Record<string, unknown>;
+  readonly beforeModel?: {
+    readonly canJumpTo: readonly ("tools" | "end")[];
+    readonly hook: (state: State, runtime: Runtime) => Record<string, unknown> | undefined;
+  };
+  readonly wrapModelCall: (
+    request: ModelRequest & { readonly state: State; readonly tools: readonly object[] },
+    handler: (request: ModelRequest) => Promise<object> | object,
+  ) => Promise<object>;
+  readonly wrapToolCall: (request: Request, handler: Handler) => Promise<ToolMessage | Command>;
+}
+
+/**
+ * The one place where the host's types meet ours: its own follow from the state's schema, and the private
+ * channels are to leave no trace in the type of an agent's state.
+ */
+function toMiddleware(
+  name: string,
+  stateSchema: ReturnType<typeof createStateSchema>,
+  hooks: Hooks,
+): AutoModeMiddleware {
+  return createMiddleware({ name, stateSchema, ...(hooks as object) }) as unknown as AutoModeMiddleware;
+}
 
 /** A tool may send a call to the tools with a state in which there is nothing. */
 function withMessages(request: Request): Request {
@@ -26,7 +60,7 @@ function withMessages(request: Request): Request {
   return { ...request, state: { ...request.state, messages: [] } };
 }
 
-function createStateSchema(policy: Policy, keys: { thread: string; input: string }) {
+function createStateSchema(policy: Policy, keys: StateKeys) {
   // Plain values and operations both arrive here, and both are checked by the reducers.
   const anything = z.custom<unknown>(() => true);
   return new StateSchema({
@@ -39,9 +73,25 @@ function createStateSchema(policy: Policy, keys: { thread: string; input: string
     ),
     [keys.input]: new ReducedValue(
       z.custom<RunInputState>(() => true).default(() => NO_INPUT),
-      { inputSchema: anything, reducer: reduceRunInput },
+      {
+        inputSchema: anything,
+        reducer: (state: RunInputState, update: unknown) =>
+          isIssued(update) ? reduceRunInput(state, update) : state,
+      },
     ),
   });
+}
+
+/** Warns once that a tool ran without having been seen to start. */
+function createNotSeenWarning(label: string): () => void {
+  let isGiven = false;
+  return () => {
+    if (isGiven) return;
+    isGiven = true;
+    console.warn(
+      `${label}: an allowed call ended, but its tool was not seen to start. Put auto mode last in the list of middlewares, so that nothing comes between it and the tools.`,
+    );
+  };
 }
 
 /**
@@ -65,90 +115,80 @@ function createStateSchema(policy: Policy, keys: { thread: string; input: string
  * });
  * ```
  */
-export function autoModeMiddleware(
-  options: AutoModeOptions,
-): AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []> {
+export function autoModeMiddleware(options: AutoModeOptions): AutoModeMiddleware {
   const policy = resolvePolicy(options);
-  const keys = { thread: `_${policy.label}`, input: `_${policy.label}_input` };
+  const { label, fallback, selection } = policy;
+  const keys = { thread: `_${label}`, input: `_${label}_input` };
   const privateKeys: ReadonlySet<string> = new Set(Object.values(keys));
   const toolsOf = new WeakMap<object, readonly object[]>();
   const failures = new WeakMap<object, unknown>();
-  const stepOf = createSteps(policy, keys, toolsOf);
-  const checkToolNames = createToolNameCheck(policy);
-  const loadTrusted = policy.fallback.kind === "defer" ? createModelLoader(policy.fallback) : undefined;
-  const deliver = createDelivery(policy);
-  const host: CallHost = {
-    policy,
-    gates: createStartGates(),
-    deliver,
-    stepOf,
-    toolsGiven: ({ state }) => toolsOf.get(lastAiMessage(state.messages)?.message ?? state) ?? [],
-    keepFailure: (step, error) => {
-      if (step.message) failures.set(step.message, error);
-    },
-  };
-  const asking = createHumanReview(policy, keys, deliver);
+  const checkTools = createUnknownToolCheck(selection, policy.onUnknownTool, label);
+  const loadTrusted = fallback.kind === "defer" ? createModelLoader(fallback) : undefined;
+  const emitRecord = createEmitRecord(policy);
+  const steps = new Steps({ policy, keys, toolsOf });
+  const host: CallHost = { policy, steps, emitRecord, warnNotSeen: createNotSeenWarning(label) };
+  const review = new HumanReview(policy, keys, emitRecord);
 
-  const middleware = createMiddleware({
-    name: policy.label,
-    stateSchema: createStateSchema(policy, keys),
+  const inputOf = (state: State): RunInputState =>
+    (state[keys.input] as RunInputState | undefined) ?? NO_INPUT;
 
+  /** What a node may be sent of our state: not this very step, whose approvals are for the start under way. */
+  const trueState = (state: State, { turn, limitStatus }: ThreadState) => ({
+    [keys.thread]: { turn, limitStatus },
+    [keys.input]: inputOf(state),
+  });
+
+  return toMiddleware(label, createStateSchema(policy, keys), {
     // Runs once for new input, never for a resume: this is where a turn begins.
-    beforeAgent: (given) => {
-      const state = given as unknown as State;
-      const input = (state[keys.input] as RunInputState | undefined) ?? NO_INPUT;
-      return {
-        [keys.thread]: { op: "turn", turn: globalThis.crypto.randomUUID() },
-        [keys.input]: noteInput(state.messages, input, policy.view.maxChars),
-        ...asking.answerSuperseded(state.messages, threadOf(state, keys)),
-      } as never;
-    },
+    beforeAgent: (state, runtime) => ({
+      [keys.thread]: issue({ op: "turn", turn: globalThis.crypto.randomUUID() }),
+      [keys.input]: issue(noteInput(state.messages, inputOf(state), policy.view.maxChars)),
+      ...review.supersede(state, runtime),
+    }),
 
-    ...(asking.beforeModel ? { beforeModel: asking.beforeModel as never } : {}),
+    ...(review.isOn
+      ? {
+          beforeModel: {
+            canJumpTo: ["tools", "end"],
+            hook: (state, runtime) => review.beforeModel(state, runtime),
+          },
+        }
+      : {}),
 
     wrapModelCall: async (request, handler) => {
-      checkToolNames(request.tools);
+      checkTools(request.tools);
       const thread = threadOf(request.state, keys);
-      const proposal = request.messages.findLast((message) => message.getType() === "ai");
-      const action = atModelNode(policy, thread, proposal && failures.get(proposal));
+      const proposal = lastAiMessage(request.messages);
+      const action = beforeModelCall(policy, thread, proposal && failures.get(proposal));
       if (action?.kind === "halt") return action.message;
       if (action?.kind === "defer" && loadTrusted)
-        return writeTrusted(
-          policy,
-          thread,
-          keys.thread,
-          await loadTrusted(),
-          request as never,
-          handler as never,
-        );
+        return writeTrusted(thread, keys.thread, await loadTrusted(), request, handler);
       const response = await handler(request);
-      toolsOf.set(response, request.tools as readonly object[]);
+      toolsOf.set(response, request.tools);
       return response;
     },
 
     wrapToolCall: async (given, handler) => {
       const request = withMessages(given);
-      const run = handler as never;
-      const concerned = asking.concerns(request);
-      if (concerned && asking.isOver(request, stepOf(request))) return new Command({ update: {} });
-      // A person may have edited a call into one of a tool that is not listed.
-      const isGuarded =
-        ruleFor(policy, request) !== undefined ||
-        (concerned && stepOf(request).isApproved(request.toolCall.id));
-      const { result, operation } = isGuarded
-        ? await new CallRunner(host, stepOf(request).enter(request)).runGuarded(run)
-        : await new CallRunner(host, request).runUnlisted(run);
-      const updates = new Map<string, unknown>();
-      if (operation) updates.set(keys.thread, operation);
-      if (!result) return new Command({ update: Object.fromEntries(updates) });
       const { toolCall, state } = request;
-      // Not of this very step: an approval is for the start that is under way.
-      const { turn, limitStatus } = threadOf(state, keys);
-      const truth = { [keys.thread]: { turn, limitStatus }, [keys.input]: state[keys.input] ?? NO_INPUT };
-      const told = tagToolAuthored(stripKeys(result, privateKeys, truth), toolCall.name, state.messages);
-      return addUpdates(await asking.keepWaiting(told, request, stepOf), updates);
+      const thread = threadOf(state, keys);
+      const rule = ruleFor(policy, request);
+      const step = rule || review.concerns(request, thread) ? steps.of(request) : undefined;
+      if (step && review.isOver(request, step)) return new Command({ update: {} });
+      // A person may have edited a call into one of a tool that is not guarded.
+      const isGuarded = step && (rule !== undefined || step.isApproved(toolCall.id));
+      const { result, operation, failure } = isGuarded
+        ? await executeCall(host, step, request, handler)
+        : { result: await handler(given), operation: undefined, failure: undefined };
+      if (failure && step?.message) failures.set(step.message, failure.error);
+      const updates = operation ? new Map([[keys.thread, operation]]) : new Map<string, unknown>();
+      if (!result) return new Command({ update: Object.fromEntries(updates) });
+      const tagged = tagToolAuthored(
+        stripKeys(result, privateKeys, () => trueState(state, thread)),
+        toolCall.name,
+        state.messages,
+      );
+      return addUpdates(step ? await review.keepWaiting(tagged, request, step) : tagged, updates);
     },
   });
-  // The private channels are nobody's business: the agent's own state type stays as it is.
-  return middleware as unknown as AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
 }

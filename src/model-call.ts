@@ -2,112 +2,123 @@ import { AIMessage, type BaseMessage, type SystemMessage } from "@langchain/core
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { Command } from "@langchain/langgraph";
 import { initChatModel } from "langchain";
-import { AutoModeLimitError, ClassificationError, type LimitName } from "./errors.js";
+import { AutoModeLimitError, ClassificationError } from "./errors.js";
+import { LIMIT_TEXT } from "./guard/feedback.js";
+import { RISK_KINDS } from "./guard/question.js";
 import type { DeferFallback } from "./limits/fallbacks.js";
-import type { ThreadState } from "./limits/state.js";
+import { type ThreadState, issue } from "./limits/state.js";
+import { findProposal } from "./proposal.js";
 import type { Policy } from "./resolve-options.js";
-import { RISK_KINDS, type RiskKind } from "./guard/question.js";
 
-const LIMIT_TEXT: Readonly<Record<LimitName, string>> = {
-  consecutiveBlocks: "too many calls in a row were blocked",
-  totalBlocks: "too many calls of this thread were blocked",
-  consecutiveUnavailable: "calls could not be evaluated too many times in a row",
-};
-
-/** What the model node does in place of the agent's own model call. */
-export type ModelNodeAction =
+/** What happens in place of the agent's own model call. */
+export type ModelCallAction =
   | { readonly kind: "halt"; readonly message: AIMessage }
   | { readonly kind: "defer"; readonly fallback: DeferFallback };
 
-function halt(thread: ThreadState, text?: string): ModelNodeAction {
-  const { counters } = thread.limitStatus;
-  // Whoever halts has reached one: a trusted model writes only where a limit was reached.
-  const limit = thread.limitStatus.limit as LimitName;
+function halt({ limitStatus }: ThreadState, limit = limitStatus.limit, text?: string): ModelCallAction {
+  const reached = limit ? `: ${LIMIT_TEXT[limit]}` : "";
   const message = new AIMessage({
     id: globalThis.crypto.randomUUID(),
-    content: text ?? `Auto mode stopped this run: ${LIMIT_TEXT[limit]}. What was left to do was not done.`,
-    additional_kwargs: { lc_source: "auto_mode", auto_mode: { limit, counters } },
+    content: text ?? `Auto mode stopped this run${reached}. What was left to do was not done.`,
+    additional_kwargs: { lc_source: "auto_mode", auto_mode: { limit, counters: limitStatus.counters } },
   });
   return { kind: "halt", message };
 }
 
 /** Whether a call of the trusted model's own step was stopped. */
-function trustedStopped(thread: ThreadState): boolean {
+function trustedStopped({ step }: ThreadState): boolean {
   return (
-    thread.step?.trusted === true &&
-    thread.step.calls.some(({ outcome }) => outcome === "blocked" || outcome === "unavailable")
+    step?.trusted === true &&
+    step.calls.some(({ outcome }) => outcome === "blocked" || outcome === "unavailable")
   );
 }
 
 /**
- * Decides what happens at the model node; `undefined` lets the agent's own model write.
- *
- * @throws ClassificationError, AutoModeLimitError as configured. Thrown here nothing dangles: every call
- *   of the step has its answer in the checkpoint.
+ * Where a limit asks a person, the run halts if nobody could be asked in the step that reached it, or if a
+ * person's rejection reached the total. So every run ends.
  */
-export function atModelNode(
+function haltInPlaceOfAsking(policy: Policy, thread: ThreadState): ModelCallAction | undefined {
+  const calls = thread.step?.calls ?? [];
+  const isRejected = calls.some(({ outcome }) => outcome === "rejected");
+  const isAnswered = isRejected || calls.some(({ outcome }) => outcome === "approved");
+  if (!isAnswered) return halt(thread);
+  const isTotal = thread.limitStatus.counters.totalBlocks >= policy.limits.totalBlocks;
+  return isRejected && isTotal ? halt(thread, "totalBlocks") : undefined;
+}
+
+/**
+ * Decides what happens at the model call that follows a step; `undefined` lets the agent's own model write.
+ *
+ * @throws {ClassificationError} as `onUnavailable: "throw"` says, {AutoModeLimitError} as `throwOnLimit()` says.
+ *   Thrown here nothing is left open: every call of the step has its answer in the checkpoint.
+ */
+export function beforeModelCall(
   policy: Policy,
   thread: ThreadState,
   cause: unknown,
-): ModelNodeAction | undefined {
-  if (policy.mode === "observe") return undefined;
+): ModelCallAction | undefined {
   const failure = thread.step?.failure;
   if (failure)
     throw new ClassificationError(failure.reason, {
       ...(cause === undefined ? {} : { cause }),
       ...(failure.status === undefined ? {} : { status: failure.status }),
     });
-  const { fallback } = policy;
   if (trustedStopped(thread)) return halt(thread);
-  if (!thread.limitStatus.due) return undefined;
+  const { limit, counters, due } = thread.limitStatus;
+  if (!due || limit === undefined) return undefined;
+  const { fallback } = policy;
   switch (fallback.kind) {
     case "halt":
-      return halt(thread, fallback.message);
+      return halt(thread, limit, fallback.message);
     case "throw":
-      throw new AutoModeLimitError(thread.limitStatus.limit as LimitName, thread.limitStatus.counters);
+      throw new AutoModeLimitError(limit, counters);
     case "defer":
       return { kind: "defer", fallback };
     case "ask":
-      // The calls that reach a limit wait in their own step; at the model node all is answered.
-      return undefined;
+      return haltInPlaceOfAsking(policy, thread);
   }
 }
 
-/** Names the stopped tools and kinds of the last step. No content: the names are the configured ones. */
-function stoppedCalls(policy: Policy, thread: ThreadState, messages: readonly BaseMessage[]): string {
-  const proposal = messages.findLast((message) => message.id === thread.step?.messageId) as
-    | AIMessage
-    | undefined;
+const nameOf = (tool: unknown): unknown =>
+  typeof tool === "object" && tool !== null && "name" in tool ? tool.name : undefined;
+
+/** Names the stopped tools and kinds of the last step, and nothing that a call or a message says. */
+function stoppedCalls(thread: ThreadState, { messages, tools }: ModelRequest): string {
+  const proposal = findProposal(messages, thread.step?.messageId ?? "");
+  const known = new Set(tools?.map((tool) => nameOf(tool)));
   const stopped = (thread.step?.calls ?? []).filter(
     ({ outcome }) => outcome !== "allowed" && outcome !== "approved",
   );
   const parts = stopped.map(({ index }) => {
-    const call = proposal?.tool_calls?.[index];
-    const name = call && policy.rules.has(call.name) ? call.name : "a guarded tool";
-    const answer = messages.findLast(
+    const call = proposal?.message.tool_calls?.[index];
+    // The model may have written any text as a name.
+    const name = call && known.has(call.name) ? call.name : "a guarded tool";
+    const answer = proposal?.later.findLast(
       (message) =>
-        message.getType() === "tool" && (message as { tool_call_id?: string }).tool_call_id === call?.id,
-    ) as { artifact?: { reason?: string } } | undefined;
-    const kind = answer?.artifact?.reason;
-    return kind !== undefined && Object.hasOwn(RISK_KINDS, kind) ? `${name} (${kind as RiskKind})` : name;
+        message.getType() === "tool" && "tool_call_id" in message && message.tool_call_id === call?.id,
+    );
+    const { artifact } = (answer ?? {}) as { artifact?: { reason?: string } };
+    const kind = artifact?.reason;
+    return kind !== undefined && Object.hasOwn(RISK_KINDS, kind) ? `${name} (${kind})` : name;
   });
   return [...new Set(parts)].join(", ");
 }
 
 /** The note that the trusted model gets beside the agent's own system message. */
-function trustedNote(policy: Policy, thread: ThreadState, messages: readonly BaseMessage[]): string {
+function trustedNote(thread: ThreadState, request: ModelRequest): string {
   return (
-    `\n\nAuto mode stopped the last step of this run. Calls that did not run: ${stoppedCalls(policy, thread, messages)}. ` +
+    `\n\nAuto mode stopped the last step of this run. Calls that did not run: ${stoppedCalls(thread, request)}. ` +
     "You write the next step in its place. Do what the user asked for without what was stopped, " +
     "or say which approval you need from the user."
   );
 }
 
 /** What the trusted model's call needs of the host's request. */
-interface ModelRequest {
+export interface ModelRequest {
   readonly model: unknown;
   readonly systemMessage: SystemMessage;
   readonly messages: BaseMessage[];
+  readonly tools?: readonly unknown[];
 }
 
 /** The id of a message, which it has from now on. */
@@ -121,20 +132,18 @@ function idOf(message: AIMessage): string {
 
 /** Lets the trusted model write, and marks its step. */
 export async function writeTrusted<R extends ModelRequest, T>(
-  policy: Policy,
   thread: ThreadState,
   key: string,
   model: BaseChatModel,
   request: R,
   handler: (request: R) => Promise<T> | T,
 ): Promise<T | Command> {
-  const systemMessage = request.systemMessage.concat(trustedNote(policy, thread, request.messages));
+  const systemMessage = request.systemMessage.concat(trustedNote(thread, request));
   const response = await handler({ ...request, model, systemMessage });
   // A Command beside a structured response would lose the response; without calls there is nothing to mark.
   if (!AIMessage.isInstance(response) || !response.tool_calls?.length) return response;
-  return new Command({
-    update: { [key]: { op: "trusted", turn: thread.turn, messageId: idOf(response) } },
-  });
+  const operation = issue({ op: "trusted" as const, turn: thread.turn, messageId: idOf(response) });
+  return new Command({ update: { [key]: operation } });
 }
 
 /** Turns a model's name into a model, once. */

@@ -4,7 +4,7 @@ import { bindings } from "./bindings.js";
 import { freezeJson } from "./json.js";
 import type { Classifier } from "./guard/classify.js";
 import { check } from "./option-problem.js";
-import type { Environment } from "./options.js";
+import type { Environment, ToolSelector } from "./options.js";
 
 const isJson = (value: unknown): boolean => value !== undefined && freezeJson({ value }) !== undefined;
 const isFunction = (value: unknown): boolean => typeof value === "function";
@@ -58,10 +58,12 @@ export const classifier = z.custom<Classifier>(
   `${CLASSIFIER}; a chat model judges as new ChatDecisionModel({ model }) of langchain-auto-mode/classifiers`,
 );
 
-const TOOL = "a tool's name, a tool object, or { tool, criteria?, instructions?, threshold? }";
-const toolReference = z.custom<string | { name: string }>(
+const TOOL =
+  "a tool's name, a tool object, a predicate, or { tool, criteria?, instructions?, threshold?, askAt? }";
+const toolSelector = z.custom<ToolSelector>(
   (value) =>
-    typeof value === "string"
+    isFunction(value) ||
+    (typeof value === "string"
       ? value !== ""
       : typeof value === "object" &&
         value !== null &&
@@ -69,15 +71,16 @@ const toolReference = z.custom<string | { name: string }>(
         typeof value.name === "string" &&
         value.name !== "" &&
         "invoke" in value &&
-        isFunction(value.invoke),
+        isFunction(value.invoke)),
   TOOL,
 );
 const tunedTool = z.strictObject(
   {
-    tool: toolReference,
+    tool: toolSelector,
     criteria: criteria.optional(),
     instructions: instructions.optional(),
     threshold: threshold.optional(),
+    askAt: threshold.optional(),
   },
   TOOL,
 );
@@ -90,11 +93,12 @@ const schema = z.strictObject(
     criteria: criteria.optional(),
     instructions: instructions.optional(),
     threshold: threshold.optional(),
+    askAt: threshold.optional(),
     view: z.unknown().optional(),
     environment: z
       .custom<Environment>((value) => isFunction(value) || isJson(value), "JSON, or a function that gives it")
       .optional(),
-    precheck: optionalFunction('a function that gives "allow", "block" or "classify"'),
+    precheck: optionalFunction('a function that gives "allow", "block", "ask" or "classify"'),
     feedback: text("a text with the field {reason}").optional(),
     limits: z
       .strictObject(
@@ -125,6 +129,6 @@ export const checkOptions = (options: unknown): z.infer<typeof schema> => check(
 /** Checks one entry of `tools` that brings settings of its own. */
 export const checkTunedTool = (item: unknown, option: string): z.infer<typeof tunedTool> =>
   check(tunedTool, item, option);
-/** Checks one entry of `tools` that is a name or a tool object. */
-export const checkToolReference = (item: unknown, option: string): z.infer<typeof toolReference> =>
-  check(toolReference, item, option);
+/** Checks one entry of `tools` that is a selector alone. */
+export const checkToolSelector = (item: unknown, option: string): ToolSelector =>
+  check(toolSelector, item, option);

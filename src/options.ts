@@ -9,16 +9,32 @@ import type { Limits } from "./limits/counters.js";
 import type { Fallback } from "./limits/fallbacks.js";
 import type { MonitorView } from "./transcript/view.js";
 
-/** What can be tuned for one tool; what is left out follows the general options. */
+/**
+ * Selects tools by looking at the tool object. Anything but `false` selects the tool, and so does an error:
+ * a predicate that fails must not leave a tool unguarded.
+ *
+ * @example
+ * ```ts
+ * const writes: ToolPredicate = (tool) => tool.metadata?.annotations?.readOnlyHint !== true;
+ * ```
+ */
+export type ToolPredicate = (tool: ClientTool | ServerTool) => boolean;
+
+/** Selects tools: an exact name, a name with `*` for any characters, a tool object, or a predicate. */
+export type ToolSelector = string | ClientTool | ToolPredicate;
+
+/** What can be tuned for the tools that one selector selects; what is left out follows the general options. */
 export interface GuardedTool {
-  /** The tool's exact name, or the tool object. */
-  tool: string | ClientTool;
+  /** Which tools: a name (`*` matches any characters), a tool object, or a predicate. */
+  tool: ToolSelector;
   /** What makes a call of this tool risky or acceptable. `null` sends none. */
   criteria?: NoulCriteria | null;
   /** The question for calls of this tool. */
   instructions?: Content;
   /** A call at or above this risk is blocked. 0..1. */
   threshold?: number;
+  /** A call at or above this risk and below the threshold waits for a person. 0..threshold. */
+  askAt?: number;
 }
 
 /** A call as a precheck is shown it: a copy, changing it changes nothing. */
@@ -37,8 +53,11 @@ export interface PrecheckContext {
   runtime: Runtime;
 }
 
-/** What a precheck decides: run it, block it, or ask the classifier. */
-export type PrecheckAnswer = "allow" | "block" | "classify";
+/**
+ * What a precheck decides. `"allow"`: run the call without a request. `"block"`: do not run it; this is final
+ * and never put to a person. `"ask"`: a person decides. `"classify"`: ask the classifier.
+ */
+export type PrecheckAnswer = "allow" | "block" | "ask" | "classify";
 
 /** A fixed rule that saves a request. Sync or async. What it throws makes the call unavailable. */
 export type Precheck = (
@@ -58,10 +77,12 @@ export type Environment =
 /** Options of {@link autoModeMiddleware}. */
 export interface AutoModeOptions {
   /**
-   * The guarded tools: exact names, tool objects, or either with own settings. Required, not empty.
-   * A tool that is not listed runs unjudged: no request, no record.
+   * The guarded tools: names (`*` matches any characters, as in `"mcp__crm__*"`), tool objects, predicates,
+   * or `{ tool, criteria?, instructions?, threshold?, askAt? }` to tune what one of these selects. The first
+   * entry that matches a call wins. Required, not empty. A tool that no entry selects runs unjudged: no
+   * request, no record.
    */
-  tools: readonly (string | ClientTool | GuardedTool)[];
+  tools: readonly (ToolSelector | GuardedTool)[];
   /** A decision model, or any Runnable with its request and response (`model.withRetry()`). Required. */
   classifier: Classifier;
   /** What makes a call risky or acceptable: `{ true?, false? }`, any JSON. Default: built-in texts. `null` sends none. */
@@ -70,6 +91,11 @@ export interface AutoModeOptions {
   instructions?: Content;
   /** A call whose risk is at or above it is blocked. 0..1, default 0.5. */
   threshold?: number;
+  /**
+   * A call whose risk is at or above it and below the threshold waits for a person. 0..threshold. Default:
+   * none, nobody is asked. Needs a checkpointer.
+   */
+  askAt?: number;
   /** What of the conversation the classifier reads. Merged per field over its own view and the default. */
   view?: Partial<MonitorView>;
   /**
@@ -101,7 +127,7 @@ export interface AutoModeOptions {
   timeoutMs?: number;
   /** Also ask which kind of risk it is, for the reason in the feedback. Default false. */
   explain?: boolean;
-  /** What to do about a configured name that is no tool of the agent. Default `"warn"`. */
+  /** What to do about an entry of `tools` that selects no tool of the agent. Default `"warn"`. */
   onUnknownTool?: "warn" | "ignore" | "throw";
   /**
    * Called with each decision record, which can be logged, and with the content behind it, which is private.
@@ -120,4 +146,6 @@ export interface ToolRule {
   readonly criteria: NoulCriteria | null;
   readonly instructions: Content;
   readonly threshold: number;
+  /** Where the band begins in which a person decides. Missing if nobody is asked. */
+  readonly askAt?: number | undefined;
 }

@@ -1,11 +1,12 @@
 import { freezeJson } from "./json.js";
 import { ConfigurationError } from "./errors.js";
 import { DEFAULT_FEEDBACK, type Feedback, parseFeedback } from "./guard/feedback.js";
-import { type Classifier, classifierView } from "./guard/classify.js";
+import { type Classifier, classifierName, classifierView } from "./guard/classify.js";
 import { DEFAULT_LIMITS, type Limits } from "./limits/counters.js";
 import { type Fallback, haltRun } from "./limits/fallbacks.js";
 import { checkFallback } from "./limits/check-fallback.js";
-import { checkOptions, checkToolReference, checkTunedTool } from "./option-checks.js";
+import { type ToolEntry, ToolSelection } from "./guard/select-tools.js";
+import { checkOptions, checkToolSelector, checkTunedTool } from "./option-checks.js";
 import { optionPath } from "./option-problem.js";
 import type { AutoModeOptions, Environment, ToolRule } from "./options.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "./guard/question.js";
@@ -13,12 +14,13 @@ import { type MonitorView, resolveView } from "./transcript/view.js";
 
 /** The options, checked and completed. Nothing in it is the caller's own object, but for what is called. */
 export interface Policy {
-  readonly rules: ReadonlyMap<string, ToolRule>;
-  /** The tools that were given as objects. */
-  readonly toolObjects: readonly object[];
-  /** For calls without a rule of their own. */
+  /** Which calls are guarded, and with which settings. */
+  readonly selection: ToolSelection;
+  /** The settings of calls that no entry of `tools` selects: those that a person approved. */
   readonly general: ToolRule;
   readonly classifier: Classifier;
+  /** For records of calls about which it was not asked. */
+  readonly classifierName: string;
   readonly view: MonitorView;
   readonly environment: Environment | undefined;
   readonly precheck: AutoModeOptions["precheck"];
@@ -34,6 +36,8 @@ export interface Policy {
   readonly onUnknownTool: "warn" | "ignore" | "throw";
   readonly onDecision: AutoModeOptions["onDecision"];
   readonly label: string;
+  /** Whether calls may have to wait for a person. Only then it matters what that person would be shown. */
+  readonly asksHuman: boolean;
 }
 
 /** A frozen copy of JSON: neither who gave it nor the classifier that reads it can change it later. */
@@ -41,31 +45,23 @@ function settled<T>(value: T): T {
   return freezeJson({ value })?.value.value as T;
 }
 
-function resolveTools(
-  tools: readonly unknown[],
-  general: ToolRule,
-): { rules: Map<string, ToolRule>; toolObjects: object[] } {
-  const rules = new Map<string, ToolRule>();
-  const toolObjects: object[] = [];
-  const tuned = new Set<string>();
-  for (const [index, item] of tools.entries()) {
+/** An ask band that begins above the threshold would never ask, which nobody means. */
+function checkBand(option: string, askAt: number | undefined, threshold: number): void {
+  if (askAt !== undefined && askAt > threshold)
+    throw new ConfigurationError(option, "is above the threshold; expected a number from 0 to the threshold");
+}
+
+function resolveTools(tools: readonly unknown[], general: ToolRule): ToolEntry[] {
+  return tools.map((item, index) => {
     const option = optionPath("tools", [index]);
     const isTuned = typeof item === "object" && item !== null && "tool" in item && !("invoke" in item);
-    const { tool, ...own } = isTuned
-      ? checkTunedTool(item, option)
-      : { tool: checkToolReference(item, option) };
-    const name = typeof tool === "string" ? tool : tool.name;
-    if (typeof tool !== "string") toolObjects.push(tool);
-    if (rules.has(name) && (isTuned || tuned.has(name)))
-      throw new ConfigurationError(
-        option,
-        "names a tool that has settings elsewhere in the list; expected one entry for each tool",
-      );
-    if (isTuned) tuned.add(name);
+    if (!isTuned) return { selector: checkToolSelector(item, option), rule: general, isTuned };
+    const { tool, ...own } = checkTunedTool(item, option);
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-    rules.set(name, { ...general, ...settled(given) });
-  }
-  return { rules, toolObjects };
+    const rule: ToolRule = { ...general, ...settled(given) };
+    checkBand(`${option}.askAt`, own.askAt, rule.threshold);
+    return { selector: tool, rule, isTuned };
+  });
 }
 
 /** Checks and completes the options, once. */
@@ -76,21 +72,27 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     criteria: given.criteria === undefined ? DEFAULT_CRITERIA : settled(given.criteria),
     instructions: settled(given.instructions ?? DEFAULT_INSTRUCTIONS),
     threshold: given.threshold ?? 0.5,
+    askAt: given.askAt,
   };
+  checkBand("askAt", general.askAt, general.threshold);
+  const tools = resolveTools(given.tools, general);
+  const fallback = given.whenLimitReached === undefined ? haltRun() : checkFallback(given.whenLimitReached);
+  const onUnavailable = given.onUnavailable ?? "throw";
   const limits = Object.fromEntries(
     Object.entries(given.limits ?? {}).filter(([, value]) => value !== undefined),
   );
   return Object.freeze({
-    ...resolveTools(given.tools, general),
+    selection: new ToolSelection(tools),
     general,
     classifier: given.classifier,
+    classifierName: classifierName(given.classifier),
     view: resolveView(given.view, classifierView(given.classifier)),
     environment: typeof given.environment === "function" ? given.environment : settled(given.environment),
     precheck: given.precheck as AutoModeOptions["precheck"],
     feedback: parseFeedback(given.feedback ?? DEFAULT_FEEDBACK),
     limits: Object.freeze({ ...DEFAULT_LIMITS, ...limits }),
-    fallback: given.whenLimitReached === undefined ? haltRun() : checkFallback(given.whenLimitReached),
-    onUnavailable: given.onUnavailable ?? "throw",
+    fallback,
+    onUnavailable,
     siblings: given.siblings ?? "independent",
     author: given.author ?? "user",
     mode: given.mode ?? "enforce",
@@ -99,10 +101,11 @@ export function resolvePolicy(options: AutoModeOptions): Policy {
     onUnknownTool: given.onUnknownTool ?? "warn",
     onDecision: given.onDecision as AutoModeOptions["onDecision"],
     label: given.label ?? "autoMode",
+    asksHuman:
+      fallback.kind === "ask" ||
+      onUnavailable === "ask" ||
+      // A precheck may answer "ask".
+      given.precheck !== undefined ||
+      tools.some(({ rule }) => rule.askAt !== undefined),
   });
-}
-
-/** Whether calls may have to wait for a person. Only then it matters what that person would be shown. */
-export function mayAsk({ fallback, onUnavailable }: Policy): boolean {
-  return fallback.kind === "ask" || onUnavailable === "ask";
 }

@@ -1,7 +1,7 @@
 /** What decides whether a tool runs: no branch of these files is left untried. */
 export const NO_BRANCH_UNTRIED: readonly string[] = [
   "guard/evaluate",
-  "guard/verdict",
+  "guard/classify",
   "guard/plan",
   "limits/counters",
   "limits/fallbacks",

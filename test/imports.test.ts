@@ -46,12 +46,12 @@ describe("the import check", () => {
   const good: Graph = {
     errors: [],
     "transcript/view": ["errors"],
-    "guard/verdict": ["transcript/view", "errors"],
-    "guard/feedback": ["guard/verdict"],
-    "guard/evaluate": ["guard/verdict"],
+    "guard/classify": ["transcript/view", "errors"],
+    "guard/feedback": ["errors"],
+    "guard/evaluate": ["guard/classify"],
     middleware: ["guard/evaluate"],
     index: ["middleware"],
-    "classifiers/chat": ["guard/verdict"],
+    "classifiers/chat": ["guard/classify"],
     "classifiers/index": ["classifiers/chat"],
     "gateway/command": ["classifiers/index", "guard/evaluate"],
     "testing/fake-decision-model": ["errors"],
@@ -85,18 +85,22 @@ describe("the import check", () => {
     [
       "a circle within one layer",
       {
-        "guard/verdict": ["guard/feedback"],
+        "decision-record": ["guard/feedback"],
         "guard/feedback": ["guard/question"],
-        "guard/question": ["guard/verdict"],
+        "guard/question": ["decision-record"],
       },
-      "these import each other in a circle: guard/verdict > guard/feedback > guard/question > guard/verdict",
+      "these import each other in a circle: decision-record > guard/feedback > guard/question > decision-record",
     ],
     [
       "a file that is in no layer",
       { novelty: ["errors"], errors: [] },
       "novelty has no layer: place it in test/imports/layers.ts",
     ],
-    ["an import of nothing", { "guard/verdict": ["gone"] }, "guard/verdict imports gone, which is not there"],
+    [
+      "an import of nothing",
+      { "guard/classify": ["gone"] },
+      "guard/classify imports gone, which is not there",
+    ],
   ])("rejects %s", (_, graph, complaint) => {
     expect(violations(graph, rules)).toEqual([complaint]);
   });

@@ -4,29 +4,29 @@ import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { resolvePolicy } from "../src/resolve-options.js";
+import { ToolSelection } from "../src/guard/select-tools.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../src/guard/question.js";
 
 const classifier = fakeDecisionModel();
 const resolve = (more: Partial<AutoModeOptions> = {}) =>
   resolvePolicy({ tools: ["delete_file"], classifier, ...more });
-const ruleOf = (more: Partial<AutoModeOptions>, name = "delete_file") => resolve(more).rules.get(name);
+const ruleOf = (more: Partial<AutoModeOptions>, name = "delete_file") =>
+  resolve(more).selection.ruleFor({ names: [name], tool: undefined });
 const deleteFile = tool(() => "ok", { name: "delete_file", description: "d", schema: z.object({}) });
 
 const environment = () => ({});
 const OPTIONAL =
-  "criteria instructions threshold view environment precheck feedback limits whenLimitReached onUnavailable " +
+  "criteria instructions threshold askAt view environment precheck feedback limits whenLimitReached onUnavailable " +
   "siblings author mode timeoutMs explain onUnknownTool onDecision label";
 const ALL_UNDEFINED = Object.fromEntries(OPTIONAL.split(" ").map((name) => [name, undefined]));
 
 describe("the defaults", () => {
   test("are those that the options' own documentation tells", () => {
     expect(resolve()).toEqual({
-      rules: new Map([
-        ["delete_file", { criteria: DEFAULT_CRITERIA, instructions: DEFAULT_INSTRUCTIONS, threshold: 0.5 }],
-      ]),
-      toolObjects: [],
+      selection: expect.any(ToolSelection) as unknown,
       general: { criteria: DEFAULT_CRITERIA, instructions: DEFAULT_INSTRUCTIONS, threshold: 0.5 },
       classifier,
+      classifierName: "fake",
       view: DEFAULT_VIEW,
       environment: undefined,
       precheck: undefined,
@@ -42,6 +42,7 @@ describe("the defaults", () => {
       onUnknownTool: "warn",
       onDecision: undefined,
       label: "autoMode",
+      asksHuman: false,
     });
   });
 
@@ -55,16 +56,18 @@ describe("the defaults", () => {
 });
 
 describe("the guarded tools", () => {
-  test.each<[string, AutoModeOptions["tools"], number]>([
-    ["names", ["delete_file"], 0],
-    ["tool objects", [deleteFile], 1],
-    ["names with settings", [{ tool: "delete_file" }], 0],
-    ["tool objects with settings", [{ tool: deleteFile, threshold: 0.5 }], 1],
-    ["the same twice, without settings", ["delete_file", deleteFile], 1],
-  ])("may be given as %s", (_how, tools, objects) => {
-    const policy = resolve({ tools });
-    expect([...policy.rules.keys()]).toEqual(["delete_file"]);
-    expect(policy.toolObjects).toHaveLength(objects);
+  test.each<[string, AutoModeOptions["tools"]]>([
+    ["names", ["delete_file"]],
+    ["tool objects", [deleteFile]],
+    ["patterns", ["delete_*"]],
+    ["predicates", [({ name }) => name === "delete_file"]],
+    ["names with settings", [{ tool: "delete_file" }]],
+    ["tool objects with settings", [{ tool: deleteFile, threshold: 0.5 }]],
+    ["the same twice, without settings", ["delete_file", deleteFile]],
+  ])("may be given as %s", (_how, tools) => {
+    const { selection } = resolve({ tools });
+    expect(selection.ruleFor({ names: ["delete_file"], tool: deleteFile })).toMatchObject({ threshold: 0.5 });
+    expect(selection.ruleFor({ names: ["read_file"], tool: { name: "read_file" } as never })).toBe(undefined);
   });
 
   test("what one tool has of its own goes before what is general, field by field", () => {
@@ -118,7 +121,7 @@ describe("the policy is settled once", () => {
     options.environment.deny.length = 0;
     options.limits.totalBlocks = 1_000;
     options.view.mostRecent = 1;
-    expect(policy.rules.get("send_mail")).toEqual({
+    expect(policy.selection.ruleFor({ names: ["send_mail"], tool: undefined })).toEqual({
       criteria: { true: "own" },
       instructions: { ask: ["Is it?"] },
       threshold: 0.2,
@@ -135,7 +138,7 @@ describe("the policy is settled once", () => {
   });
 
   test("the built-in criteria keep their identity, by which feedback knows them", () => {
-    expect(resolve().rules.get("delete_file")?.criteria).toBe(DEFAULT_CRITERIA);
+    expect(ruleOf({})?.criteria).toBe(DEFAULT_CRITERIA);
   });
 });
 

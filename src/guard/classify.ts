@@ -1,11 +1,11 @@
 import type { ClassifierRequest, ClassifierResponse } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
+import { withDeadline } from "../deadline.js";
 import { ClassificationError, UNAVAILABLE_REASONS, type UnavailableReason } from "../errors.js";
-import { callKey, kindKey } from "./question.js";
+import { RISK_KINDS, type RiskKind, callKey, kindKey } from "./question.js";
 import { findInBindings } from "../bindings.js";
 import type { MonitorView } from "../transcript/view.js";
-import { type Answered, readAnswer } from "./verdict.js";
 
 /**
  * What judges: a decision model, or any Runnable with its request and response. A class that names a view
@@ -33,9 +33,16 @@ export interface JudgeOptions {
   timeoutMs: number;
   /** The run's signal: its abort is the user's, not a failure of the classifier. */
   signal?: AbortSignal | undefined;
+  /** The classifier's name, where it is known already. */
+  name?: string | undefined;
   /** For the trace: what the request was about, without content. */
   metadata?: Record<string, unknown>;
 }
+
+/** What the classifier said of one call. */
+export type Answered =
+  | { readonly risk: number; readonly kind?: RiskKind; readonly explanation?: string }
+  | { readonly unavailable: UnavailableReason };
 
 /** What came of one request. */
 export interface Judgement {
@@ -49,7 +56,6 @@ export interface Judgement {
   readonly error?: unknown;
 }
 
-const ENDED = Symbol("ended before an answer");
 // The tag that keeps a chat model's tokens out of the message stream of the graph around it.
 const NO_STREAM = "langsmith:nostream";
 
@@ -82,51 +88,29 @@ export async function judgeCalls(
   count: number,
   options: JudgeOptions,
 ): Promise<Judgement> {
-  options.signal?.throwIfAborted();
   const started = performance.now();
-  const end = new AbortController();
-  let stop: ((reason: unknown) => void) | undefined;
-  // A signal of our own: listeners of the run's are counted, and the host has one for each call of a step.
-  const run = options.signal && AbortSignal.any([options.signal]);
-  const onAbort = (): void => stop?.(run?.reason);
-  run?.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(
-    () => stop?.(new DOMException("The classifier did not answer in time.", "TimeoutError")),
-    options.timeoutMs,
-  );
-
-  let response: ClassifierResponse | typeof ENDED | undefined;
+  const overdue = new DOMException("The classifier did not answer in time.", "TimeoutError");
+  const { signal, timeoutMs, metadata, name = classifierName(classifier) } = options;
+  let response: ClassifierResponse | undefined;
   let error: unknown;
   try {
-    // One promise for all of it: whoever settles it first, what comes later is ignored.
-    response = await new Promise<ClassifierResponse | typeof ENDED>((resolve, reject) => {
-      stop = (reason) => {
-        resolve(ENDED);
-        end.abort(reason);
-      };
-      // A classifier that throws at once is one more rejection.
-      Promise.resolve(
-        classifier.invoke(request, {
-          signal: end.signal,
-          runName: "auto_mode",
-          tags: [NO_STREAM],
-          ...(options.metadata ? { metadata: options.metadata } : {}),
-        }),
-      ).then(resolve, reject);
-    });
+    response = await withDeadline({ signal, timeoutMs, timeoutError: () => overdue }, (ends) =>
+      classifier.invoke(request, {
+        signal: ends,
+        runName: "auto_mode",
+        tags: [NO_STREAM],
+        ...(metadata ? { metadata } : {}),
+      }),
+    );
   } catch (caught) {
     error = caught ?? new Error("The classifier failed without an error.");
-  } finally {
-    clearTimeout(timer);
-    run?.removeEventListener("abort", onAbort);
   }
   // Whatever came of it meanwhile: an aborted run is the user's decision, not a failure.
-  options.signal?.throwIfAborted();
+  signal?.throwIfAborted();
 
   const latencyMs = performance.now() - started;
-  const name = classifierName(classifier);
-  if (response === ENDED)
-    return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error: end.signal.reason };
+  if (error === overdue)
+    return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error };
   try {
     return { ...read(response, error, count), latencyMs, ...nameIn(response, name) };
   } catch (unreadable) {
@@ -174,4 +158,30 @@ function countsIn(usage: unknown, isDetail = false): Counts | undefined {
 /** No call was answered, all for one reason. */
 function unanswered(count: number, reason: UnavailableReason): Answered[] {
   return Array.from({ length: count }, () => ({ unavailable: reason }));
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/**
+ * Reads the answer for one call. Anything but a finite number in 0..1 is no risk at all, so that no
+ * odd answer can pass as a low one.
+ */
+export function readAnswer(answers: unknown, callId: string, kindId: string): Answered | undefined {
+  const answer = field(answers, callId);
+  const risk = field(answer, "noul");
+  if (field(answer, "type") !== "noul" || typeof risk !== "number" || !(risk >= 0 && risk <= 1))
+    return undefined;
+  const kind = field(field(answers, kindId), "choice");
+  const explanation = field(answer, "explanation");
+  return {
+    risk,
+    ...(typeof kind === "string" && kind !== "none" && Object.hasOwn(RISK_KINDS, kind)
+      ? { kind: kind as RiskKind }
+      : {}),
+    ...(typeof explanation === "string" && explanation.trim() !== "" ? { explanation } : {}),
+  };
 }

@@ -1,17 +1,15 @@
 import type { ClassifierRequest, JsonValue } from "@langchain/core/decisions";
-import { type FrozenJson, digest, freezeJson, cloneJson } from "../json.js";
-import type { Malformation } from "./feedback.js";
-import { type Judgement, classifierName, judgeCalls } from "./classify.js";
-import type { LimitStatus } from "../limits/counters.js";
-import type { Approval } from "../limits/state.js";
+import { type FrozenJson, cloneJson, digest, freezeJson } from "../json.js";
+import { type CallIdentity, type ThreadState, stepStateOf } from "../limits/state.js";
 import type { PrecheckCall, ToolRule } from "../options.js";
-import { type Decision, type Finding, planStep } from "./plan.js";
 import type { Policy } from "../resolve-options.js";
-import { buildRequest } from "./question.js";
 import type { Entry } from "../transcript/channels.js";
-import type { Answered } from "./verdict.js";
+import { type Answered, type Judgement, judgeCalls } from "./classify.js";
+import type { Malformation } from "./feedback.js";
+import { type Decision, type Finding, planStep } from "./plan.js";
+import { buildRequest } from "./question.js";
 
-/** One guarded call of a step, as it stands right now. */
+/** One guarded call of a step, as it is right now. */
 export interface StepCall {
   /** Its place among the calls of the step. */
   readonly index: number;
@@ -19,7 +17,8 @@ export interface StepCall {
   /** The tool that would run. */
   readonly name: string;
   readonly rule: ToolRule;
-  readonly args: unknown;
+  /** Its arguments. `undefined` if they are malformed. */
+  readonly frozen: FrozenJson | undefined;
   readonly description?: string | undefined;
   readonly malformation?: Malformation | undefined;
   /** Whether a person can be asked about it: only if what they are shown is what would run. */
@@ -29,10 +28,8 @@ export interface StepCall {
 /** What the sequence needs of the world around a step. No hook of any host appears here. */
 export interface StepContext {
   readonly messageId: string;
-  readonly limitStatus: LimitStatus;
-  readonly approvals: readonly Approval[];
-  /** Written by the trusted model: nothing waits or throws, a stop halts the run. */
-  readonly trusted: boolean;
+  /** What the thread remembers, as it was before this pass over the step. */
+  readonly thread: ThreadState;
   readonly signal?: AbortSignal | undefined;
   /** The transcript without the calls that are being judged (by index). */
   transcript(judged: ReadonlySet<number>): readonly Entry[];
@@ -40,62 +37,69 @@ export interface StepContext {
   precheck?(call: PrecheckCall, of: StepCall): unknown;
 }
 
+/** What the classifier was shown around a call. */
+export interface Evidence {
+  readonly transcript: readonly Entry[];
+  readonly environment?: JsonValue | undefined;
+}
+
 /** A call with everything that was decided about it. */
 export interface DecidedCall {
   readonly call: StepCall;
-  /** Missing if the arguments are malformed. */
-  readonly snapshot?: FrozenJson | undefined;
   readonly finding: Finding;
   readonly decision: Decision;
   readonly messageId: string;
   readonly judgement?: Judgement | undefined;
+  /** Built when it is first asked for: most listeners never do. */
+  readonly evidence: () => Evidence;
 }
 
+/** A call on its way through the sequence. */
 interface PendingCall {
   readonly call: StepCall;
-  readonly snapshot: FrozenJson | undefined;
-  finding: Finding | undefined;
-  judgement?: Judgement;
+  readonly finding?: Finding | undefined;
+  readonly judgement?: Judgement | undefined;
 }
 
-function openCall(call: StepCall, approvals: readonly Approval[]): PendingCall {
-  const snapshot = freezeJson(call.args);
-  if (call.malformation !== undefined || snapshot === undefined)
-    return {
-      call,
-      snapshot,
-      finding: { kind: "malformed", malformation: call.malformation ?? "bad_arguments" },
-    };
-  const approved = approvals.some(
-    ({ id, name, digest: hash }) => id === call.id && name === call.name && hash === digest(snapshot),
+/** Malformed calls, and those that were decided in an earlier pass over the step. */
+function openCall(call: StepCall, { thread, messageId }: StepContext): PendingCall {
+  const { frozen, malformation } = call;
+  if (malformation !== undefined || frozen === undefined)
+    return { call, finding: { kind: "malformed", malformation: malformation ?? "bad_arguments" } };
+  const { approvals = [], passed = [] } = stepStateOf(thread, messageId) ?? {};
+  const isThis = (known: CallIdentity): boolean =>
+    known.id === call.id && known.name === call.name && known.digest === digest(frozen);
+  if (approvals.some(isThis)) return { call, finding: { kind: "approved" } };
+  const earlier = passed.find(isThis);
+  return { call, finding: earlier && { kind: "passed", outcome: earlier.outcome } };
+}
+
+async function applyPrecheck(pending: PendingCall, context: StepContext): Promise<PendingCall> {
+  const { call, finding } = pending;
+  if (!context.precheck || !call.frozen || finding) return pending;
+  let error: unknown = new TypeError(
+    'precheck gave something else than "allow", "block", "ask" or "classify"',
   );
-  return { call, snapshot, finding: approved ? { kind: "approved" } : undefined };
-}
-
-/** Something of the operator's failed before there was a request. The error is kept as a `cause`. */
-function fail(policy: Policy, opened: PendingCall, error: unknown): void {
-  opened.finding = {
-    kind: "judged",
-    answered: { unavailable: "error" },
-    threshold: opened.call.rule.threshold,
-  };
-  opened.judgement = { answered: [], latencyMs: 0, classifier: classifierName(policy.classifier), error };
-}
-
-async function applyPrecheck(policy: Policy, opened: PendingCall, context: StepContext): Promise<void> {
-  const { call } = opened;
-  if (!context.precheck || opened.finding) return;
-  const args = cloneJson(opened.snapshot as FrozenJson);
-  let answer: unknown;
-  let error: unknown = new TypeError('precheck gave something else than "allow", "block" or "classify"');
   try {
-    answer = await context.precheck({ id: call.id, name: call.name, args }, call);
+    const args = cloneJson(call.frozen);
+    const answer: unknown = await context.precheck({ id: call.id, name: call.name, args }, call);
+    if (answer === "classify") return pending;
+    if (answer === "allow" || answer === "block" || answer === "ask")
+      return { call, finding: { kind: "rule", answer } };
   } catch (caught) {
     error = caught;
   }
-  if (answer === "allow" || answer === "block") opened.finding = { kind: "rule", answer };
   // A rule that crashed or answered something else has decided nothing: fail closed.
-  else if (answer !== "classify") fail(policy, opened, error);
+  return { call, finding: { kind: "failed", by: "precheck", error } };
+}
+
+/** A classifier that is asked often enough would let anything through in the end. */
+function applyRepeats(pending: PendingCall, { thread }: StepContext): PendingCall {
+  const { call, finding } = pending;
+  const { name, frozen } = call;
+  if (!frozen || finding || !thread.blockedCalls?.length) return pending;
+  const blocked = thread.blockedCalls.find((known) => known.name === name && known.digest === digest(frozen));
+  return blocked ? { call, finding: { kind: "repeated", risk: blocked.risk } } : pending;
 }
 
 /** The environment as JSON; `undefined` for none. Throws for what is no JSON. */
@@ -103,93 +107,136 @@ async function readEnvironment(context: StepContext): Promise<JsonValue | undefi
   if (!context.environment) return undefined;
   const value: unknown = await context.environment();
   // A lost environment would lose the operator's deny rules with it, so nothing but JSON passes.
-  const snapshot = freezeJson({ value });
-  if (value === undefined || snapshot === undefined) throw new TypeError("environment gave no JSON");
-  return snapshot.value.value;
+  const frozen = freezeJson({ value });
+  if (value === undefined || frozen === undefined) throw new TypeError("environment gave no JSON");
+  return frozen.value.value;
 }
 
-/** The calls that still need a verdict, with the one request about them. */
-async function prepare(policy: Policy, open: readonly PendingCall[], context: StepContext) {
-  const environment = await readEnvironment(context);
-  const calls = open.map(({ call, snapshot }) => ({
-    name: call.name,
-    args: cloneJson(snapshot as FrozenJson),
-    description: call.description,
-    instructions: call.rule.instructions,
-    criteria: call.rule.criteria,
-  }));
-  return buildRequest(calls, {
-    transcript: context.transcript(new Set(open.map(({ call }) => call.index))),
-    environment,
-    explain: policy.explain,
+type FoundCall = PendingCall & { readonly finding: Finding };
+
+interface Judged {
+  readonly calls: readonly FoundCall[];
+  readonly evidence: () => Evidence;
+}
+
+/** Nothing runs that nothing has decided. */
+const UNDECIDED: { readonly finding: Finding } = {
+  finding: { kind: "failed", by: "guard", error: undefined },
+};
+
+/** Gives every call that nothing has decided yet the finding that `find` makes for it. */
+function settle(
+  calls: readonly PendingCall[],
+  find: (call: PendingCall) => Pick<FoundCall, "finding" | "judgement">,
+): FoundCall[] {
+  return calls.map((item) => {
+    const { finding } = item;
+    return finding ? { ...item, finding } : { ...item, ...find(item) };
   });
 }
 
-async function judge(policy: Policy, opened: readonly PendingCall[], context: StepContext): Promise<void> {
-  const open = opened.filter((item) => item.finding === undefined);
-  if (open.length === 0) return;
+/** One request for all calls that nothing else has decided. */
+async function judgeOpenCalls(
+  policy: Policy,
+  calls: readonly PendingCall[],
+  context: StepContext,
+): Promise<Judged> {
+  const open = calls.filter(({ finding }) => finding === undefined);
+  let environment: JsonValue | undefined;
+  let transcript: readonly Entry[] | undefined;
+  const evidence = (): Evidence => {
+    const judged = open.length > 0 ? open : calls;
+    transcript ??= context.transcript(new Set(judged.map(({ call }) => call.index)));
+    return { transcript, environment };
+  };
+  if (open.length === 0) return { calls: settle(calls, () => UNDECIDED), evidence };
+
+  const fail = (by: "environment" | "guard", error: unknown): Judged => {
+    return { evidence, calls: settle(calls, () => ({ finding: { kind: "failed", by, error } })) };
+  };
+  try {
+    environment = await readEnvironment(context);
+  } catch (error) {
+    return fail("environment", error);
+  }
   let request: ClassifierRequest;
   try {
-    request = await prepare(policy, open, context);
+    const toJudge = open.flatMap(({ call: { name, description, rule, frozen } }) => {
+      if (!frozen) return [];
+      return [
+        {
+          name,
+          description,
+          args: cloneJson(frozen),
+          instructions: rule.instructions,
+          criteria: rule.criteria,
+        },
+      ];
+    });
+    const { explain } = policy;
+    request = buildRequest(toJudge, { transcript: evidence().transcript, environment, explain });
   } catch (error) {
-    for (const item of open) fail(policy, item, error);
-    return;
+    return fail("guard", error);
   }
+
   const judgement = await judgeCalls(policy.classifier, request, open.length, {
     timeoutMs: policy.timeoutMs,
+    name: policy.classifierName,
     signal: context.signal,
     metadata: {
       auto_mode_label: policy.label,
       auto_mode_step: context.messageId,
-      auto_mode_calls: open.map(({ call, snapshot }) => ({
-        id: call.id,
-        argsDigest: digest(snapshot as FrozenJson),
-        threshold: call.rule.threshold,
+      auto_mode_calls: open.map(({ call: { id, frozen, rule } }) => ({
+        id,
+        argsDigest: frozen ? digest(frozen) : "",
+        threshold: rule.threshold,
       })),
     },
   });
-  for (const [index, item] of open.entries()) {
-    item.judgement = judgement;
-    item.finding = {
-      kind: "judged",
-      answered: judgement.answered[index] as Answered,
-      threshold: item.call.rule.threshold,
-    };
-  }
+  const answers = new Map(open.map((item, index) => [item, judgement.answered[index]]));
+  const judge = (item: PendingCall): Pick<FoundCall, "finding" | "judgement"> => {
+    const answered: Answered = answers.get(item) ?? { unavailable: "error" };
+    const { threshold, askAt } = item.call.rule;
+    return { judgement, finding: { kind: "judged", answered, threshold, askAt } };
+  };
+  return { calls: settle(calls, judge), evidence };
 }
 
 /**
- * The one decision sequence: malformed calls, approvals, fixed rules, one classifier request for the
- * rest, then the plan. It rejects only when the run is aborted.
+ * The one decision sequence: malformed calls, approvals, fixed rules, calls that were blocked before, one
+ * classifier request for the rest, then the plan. It rejects only when the run is aborted.
  */
 export async function decideStep(
   policy: Policy,
   calls: readonly StepCall[],
   context: StepContext,
 ): Promise<DecidedCall[]> {
-  const opened = calls.map((call) => openCall(call, context.approvals));
-  await Promise.all(opened.map((item) => applyPrecheck(policy, item, context)));
+  const opened = calls.map((call) => openCall(call, context));
+  const checked = await Promise.all(opened.map((item) => applyPrecheck(item, context)));
   context.signal?.throwIfAborted();
-  await judge(policy, opened, context);
+  const known = checked.map((item) => applyRepeats(item, context));
+  const judged = await judgeOpenCalls(policy, known, context);
   context.signal?.throwIfAborted();
-  const findings = opened.map((item) => item.finding as Finding);
-  const decisions = planStep(
-    findings,
-    calls.map((call) => call.canWait),
-    context.limitStatus,
-    {
-      limits: policy.limits,
-      onUnavailable: context.trusted ? "continue" : policy.onUnavailable,
-      siblings: policy.siblings,
-      limitAsks: policy.fallback.kind === "ask" && !context.trusted,
-    },
-  );
-  return opened.map((item, index) => ({
-    call: item.call,
-    snapshot: item.snapshot,
-    finding: findings[index] as Finding,
+
+  // Written by the trusted model: nothing waits or throws, a stop halts the run.
+  const isTrusted = stepStateOf(context.thread, context.messageId)?.trusted ?? false;
+  const found = judged.calls.map((item) => ({
+    ...item,
+    canWait: item.call.canWait && !isTrusted,
+  }));
+  const decisions = planStep(found, context.thread.limitStatus, {
+    limits: policy.limits,
+    mode: policy.mode,
+    siblings: policy.siblings,
+    onUnavailable: isTrusted ? "continue" : policy.onUnavailable,
+    limitAsks: policy.fallback.kind === "ask" && !isTrusted,
+  });
+  return found.map(({ call, finding, judgement }, index) => ({
+    call,
+    finding,
     decision: decisions[index] as Decision,
     messageId: context.messageId,
-    judgement: item.judgement,
+    judgement,
+    evidence: judged.evidence,
   }));
 }

@@ -1,5 +1,5 @@
 import type { NoulCriteria } from "@langchain/core/decisions";
-import { ConfigurationError, type UnavailableReason } from "../errors.js";
+import { ConfigurationError, type LimitName, type UnavailableReason } from "../errors.js";
 import { DEFAULT_CRITERIA, RISK_KINDS, type RiskKind } from "./question.js";
 import { cutEnd } from "../transcript/text.js";
 
@@ -80,7 +80,21 @@ export function blockedReason(
 /** Why a rule blocked a call. */
 export const PRECHECK_REASON = "A fixed rule of the operator forbids this call.";
 
-const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
+/** Why a call was blocked that a person would have to decide about, where nobody can be asked. */
+export const NEEDS_APPROVAL_REASON = "It needs a person's approval, and nobody could be asked about it.";
+
+/** Why a call was blocked that was blocked before. */
+export const REPEATED_REASON = "This exact call was already blocked in this turn.";
+
+/** What each limit means, as the rest of a sentence. */
+export const LIMIT_TEXT: Readonly<Record<LimitName, string>> = {
+  consecutiveBlocks: "too many calls in a row were blocked",
+  totalBlocks: "too many calls of this thread were blocked",
+  consecutiveUnavailable: "calls could not be evaluated too many times in a row",
+};
+
+/** What each failure of a check means, as a clause. */
+export const UNAVAILABLE_TEXT: Readonly<Record<UnavailableReason, string>> = {
   timeout: "the safety check did not answer in time",
   input_too_long: "the request is too long for the safety check",
   refused: "the safety check declined to answer",
@@ -91,7 +105,7 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
 /** For a call that got no verdict. It must not read like a refusal. */
 export function unavailableFeedback(toolName: string, reason: UnavailableReason, runEnds: boolean): string {
   return (
-    `The call to ${toolName} was not evaluated, so it did not run: ${UNAVAILABLE[reason]}. ` +
+    `The call to ${toolName} was not evaluated, so it did not run: ${UNAVAILABLE_TEXT[reason]}. ` +
     "This says nothing about the call itself and is not a refusal." +
     (runEnds ? " The run ends with this error." : "")
   );

@@ -1,53 +1,87 @@
-import type { ToolMessage } from "@langchain/core/messages";
-import { digest, cloneJson } from "../json.js";
 import { rejectedFeedback } from "../guard/feedback.js";
-import type { Approval, CountedCall } from "../limits/state.js";
-import type { HumanDecision } from "./decisions.js";
+import { cloneJson, digest } from "../json.js";
+import type { ApproverDecision, BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
+import { cutEnd, escapeInvisible } from "../transcript/text.js";
+import type { HumanDecision } from "./interrupt.js";
+import type { ShownCall } from "./pending.js";
 import type { RewrittenCall } from "./rewrite-proposal.js";
-import { type ShownCall, errorMessage } from "./pending.js";
+
+/** A call that a person rejected, with what the agent is told. */
+export interface RejectedCall {
+  readonly call: ShownCall;
+  readonly feedback: string;
+}
 
 /** What a person's decisions turn into. */
-export interface Decided {
-  readonly approvals: readonly Approval[];
-  /** Calls that stand otherwise in their message from now on. */
+export interface AppliedDecisions {
+  readonly approvals: readonly CallIdentity[];
+  /** Calls that their message holds in another form from now on. */
   readonly rewritten: readonly RewrittenCall[];
-  readonly answers: readonly ToolMessage[];
+  readonly rejected: readonly RejectedCall[];
   readonly calls: readonly CountedCall[];
-  readonly rejected: readonly ShownCall[];
+  /** What later judgements read of it. */
+  readonly decisions: readonly ApproverDecision[];
+}
+
+/** Enough for a person's words; the thread keeps twenty such decisions. In UTF-16 units. */
+const MAX_WORDS = 500;
+
+/** A decision as an entry of the transcript. Written by this package alone, but for the person's words. */
+function textOf(name: string, decision: HumanDecision, proposedName: string): string {
+  switch (decision.type) {
+    case "approve":
+      return `approved ${name} with these arguments`;
+    case "edit":
+      return name === proposedName
+        ? `edited ${name} and approved it with these arguments`
+        : `edited the call to ${proposedName} into ${name} and approved it with these arguments`;
+    case "reject": {
+      const words = decision.message?.trim();
+      return words ? `rejected ${name}: ${cutEnd(escapeInvisible(words), MAX_WORDS)}` : `rejected ${name}`;
+    }
+  }
+}
+
+/** The classifier blocked it, and a person agreed: it is not asked about the same call again. */
+function blockedCallOf({ name, digest: hash, risk, cause }: ShownCall): BlockedCall | undefined {
+  return cause.kind === "limit" && risk !== undefined ? { name, digest: hash, risk } : undefined;
 }
 
 /**
  * Turns decisions, one for each call, into approvals of these calls alone, answers for rejected ones,
- * and what of it counts.
+ * what of it counts, and what is remembered of it.
  *
  * @param usedIds ids that calls of earlier steps had
  */
 export function applyDecisions(
+  messageId: string,
   shown: readonly ShownCall[],
   decisions: readonly HumanDecision[],
   usedIds: ReadonlySet<string>,
-): Decided {
-  const approvals: Approval[] = [];
+): AppliedDecisions {
+  const approvals: CallIdentity[] = [];
   const rewritten: RewrittenCall[] = [];
-  const answers: ToolMessage[] = [];
+  const rejected: RejectedCall[] = [];
   const calls: CountedCall[] = [];
-  const rejected: ShownCall[] = [];
+  const remembered: ApproverDecision[] = [];
   for (const [position, call] of shown.entries()) {
     const decision = decisions[position] as HumanDecision;
     const counted = { index: call.index, key: `${call.index}:${call.id}`, judged: call.judged };
     if (decision.type === "reject") {
-      answers.push(errorMessage(call.id, call.name, rejectedFeedback(call.name, decision.message)));
-      calls.push({ ...counted, outcome: "rejected" });
-      rejected.push(call);
+      rejected.push({ call, feedback: rejectedFeedback(call.name, decision.message) });
+      const blocked = blockedCallOf(call);
+      calls.push({ ...counted, outcome: "rejected", ...(blocked ? { blocked } : {}) });
+      remembered.push({ messageId, toolCallId: call.id, text: textOf(call.name, decision, call.name) });
       continue;
     }
-    const { name, snapshot } = decision.type === "edit" ? decision : call;
+    const { name, frozen } = decision.type === "edit" ? decision : call;
     // The host drops a call whose id was answered earlier in the thread.
     const id = usedIds.has(call.id) ? globalThis.crypto.randomUUID() : call.id;
     if (decision.type === "edit" || id !== call.id)
-      rewritten.push({ index: call.index, id, name, args: cloneJson(snapshot) });
-    approvals.push({ id, name, digest: digest(snapshot) });
+      rewritten.push({ index: call.index, id, name, args: cloneJson(frozen) });
+    approvals.push({ id, name, digest: digest(frozen) });
     calls.push({ ...counted, outcome: "approved" });
+    remembered.push({ messageId, toolCallId: id, text: textOf(name, decision, call.name) });
   }
-  return { approvals, rewritten, answers, calls, rejected };
+  return { approvals, rewritten, rejected, calls, decisions: remembered };
 }

@@ -1,40 +1,19 @@
-import { type AIMessage, type BaseMessage, RemoveMessage, ToolMessage } from "@langchain/core/messages";
+import { type BaseMessage, RemoveMessage, type ToolMessage } from "@langchain/core/messages";
 import { REMOVE_ALL_MESSAGES } from "@langchain/langgraph";
-import { type FrozenJson, digest, freezeJson } from "../json.js";
+import type { DecisionRecord } from "../decision-record.js";
+import { type RecordFields, createRecord } from "../guard/report.js";
+import type { Counters } from "../errors.js";
 import { changedFeedback, supersededFeedback, unheardFeedback } from "../guard/feedback.js";
-import type { StepState, ThreadState, WaitingCall } from "../limits/state.js";
-
-/** The proposal of the current step, with what stands around it. */
-export interface Proposal {
-  readonly message: AIMessage;
-  readonly earlier: readonly BaseMessage[];
-  readonly later: readonly BaseMessage[];
-}
-
-export function findProposal(messages: readonly BaseMessage[], messageId: string): Proposal | undefined {
-  const position = messages.findLastIndex(
-    (message) => message.id === messageId && message.getType() === "ai",
-  );
-  if (position < 0) return undefined;
-  return {
-    message: messages[position] as AIMessage,
-    earlier: messages.slice(0, position),
-    later: messages.slice(position + 1),
-  };
-}
-
-/** Ids of the calls that have their answer. */
-export function answeredIds(messages: readonly BaseMessage[]): Set<string> {
-  const ids = new Set<string>();
-  for (const message of messages)
-    if (message.getType() === "tool") ids.add((message as ToolMessage).tool_call_id);
-  return ids;
-}
+import { type FrozenJson, digest, freezeJson } from "../json.js";
+import type { CallIdentity, StepState, ThreadState, WaitingCall } from "../limits/state.js";
+import { type Proposal, answeredIds, findProposal } from "../proposal.js";
+import type { Policy } from "../resolve-options.js";
+import { ownAnswer } from "../tool-call/tool-output.js";
 
 /** A waiting call with the call that a person is shown. */
 export interface ShownCall extends WaitingCall {
   readonly args: Record<string, unknown>;
-  readonly snapshot: FrozenJson;
+  readonly frozen: FrozenJson;
 }
 
 /**
@@ -52,62 +31,126 @@ export function waitingCalls(
   for (const waiting of step.waiting) {
     if (answered.has(waiting.id)) continue;
     const call = proposal.message.tool_calls?.[waiting.index];
-    const snapshot = freezeJson(call?.args);
+    const frozen = freezeJson(call?.args);
     const isSame =
       call !== undefined &&
-      snapshot !== undefined &&
+      frozen !== undefined &&
       call.id === waiting.id &&
       call.name === waiting.name &&
-      digest(snapshot) === waiting.digest;
-    if (isSame) shown.push({ ...waiting, args: call.args, snapshot });
+      digest(frozen) === waiting.digest;
+    if (isSame) shown.push({ ...waiting, args: call.args, frozen });
     else changed.push(waiting);
   }
   return { shown, changed };
 }
 
-/** Answers for calls that were changed while they waited. */
-export const answerChanged = (changed: readonly WaitingCall[]): ToolMessage[] =>
-  changed.map(({ id, name }) => errorMessage(id, name, changedFeedback(name)));
+/** Approvals whose calls have not had their turn yet. */
+export function openApprovals(messages: readonly BaseMessage[], step: StepState): CallIdentity[] {
+  const proposal = findProposal(messages, step.messageId);
+  if (!proposal) return [];
+  const answered = answeredIds(proposal.later);
+  // A call that was taken out of its message meanwhile will never be started.
+  const proposed = new Set(proposal.message.tool_calls?.map(({ id }) => id));
+  return step.approvals.filter(({ id }) => proposed.has(id) && !answered.has(id));
+}
 
-/** An error answer of ours in place of a tool's result. */
-export function errorMessage(id: string, name: string, content: string): ToolMessage {
-  return new ToolMessage({
-    content,
-    tool_call_id: id,
-    name,
-    status: "error",
-    additional_kwargs: { lc_source: "auto_mode" },
+/** An answer of ours to a call that never came to its tool, with its record. */
+export interface RecordedAnswer {
+  readonly answer: ToolMessage;
+  readonly record: DecisionRecord;
+}
+
+/** Answers a call that waited for a person and did not run. */
+export function answerWaiting(
+  policy: Policy,
+  messageId: string,
+  call: CallIdentity & Pick<WaitingCall, "risk" | "threshold">,
+  counters: Counters,
+  content: string,
+  ending: Pick<RecordFields, "outcome" | "by" | "reason" | "executed">,
+): RecordedAnswer {
+  const { id, name, risk, threshold } = call;
+  const record = createRecord({
+    label: policy.label,
+    mode: policy.mode,
+    messageId,
+    toolCallId: id,
+    toolName: name,
+    argsDigest: call.digest,
+    ...(risk === undefined ? {} : { risk }),
+    threshold:
+      threshold ?? (policy.selection.ruleFor({ names: [name], tool: undefined }) ?? policy.general).threshold,
+    classifier: policy.classifierName,
+    latencyMs: 0,
+    counters,
+    ...ending,
   });
+  return { answer: ownAnswer({ content, tool_call_id: id, name, artifact: record }), record };
+}
+
+/** Answers for calls that were changed while they waited. */
+export function answerChanged(
+  policy: Policy,
+  messageId: string,
+  changed: readonly WaitingCall[],
+  counters: Counters,
+): RecordedAnswer[] {
+  return changed.map((call) =>
+    answerWaiting(policy, messageId, call, counters, changedFeedback(call.name), {
+      outcome: "held_back",
+      by: "guard",
+      reason: "changed while it waited for a person",
+    }),
+  );
 }
 
 /**
  * A new message came while calls waited: they are answered as not run, right behind their proposal,
- * where providers want tool results to stand. Nothing to do gives nothing.
+ * where providers want tool results to be. Nothing to do gives nothing.
  */
 export function answerSuperseded(
+  policy: Policy,
   messages: readonly BaseMessage[],
   thread: ThreadState,
-): { messages?: BaseMessage[] } {
+): { readonly messages?: BaseMessage[]; readonly records: readonly DecisionRecord[] } {
   const { step } = thread;
   const proposal = step && findProposal(messages, step.messageId);
-  if (!proposal) return {};
+  if (!proposal) return { records: [] };
   const answered = answeredIds(proposal.later);
-  const approved = new Set(step.approvals.map(({ id }) => id));
-  const open = new Set([...approved, ...step.waiting.map(({ id }) => id)]);
-  const answers = (proposal.message.tool_calls ?? []).flatMap(({ id, name }) => {
-    if (!id || !open.has(id) || answered.has(id)) return [];
-    return [errorMessage(id, name, (approved.has(id) ? unheardFeedback : supersededFeedback)(name))];
+  const { counters } = thread.limitStatus;
+  const open = (proposal.message.tool_calls ?? []).flatMap(({ id }): RecordedAnswer[] => {
+    const approved = step.approvals.find((call) => call.id === id);
+    const waiting = step.waiting.find((call) => call.id === id);
+    if (!id || answered.has(id)) return [];
+    if (approved)
+      return [
+        answerWaiting(policy, step.messageId, approved, counters, unheardFeedback(approved.name), {
+          outcome: "approved",
+          by: "human",
+          executed: "not seen",
+          reason: "a new message came before its result",
+        }),
+      ];
+    if (!waiting) return [];
+    return [
+      answerWaiting(policy, step.messageId, waiting, counters, supersededFeedback(waiting.name), {
+        outcome: "held_back",
+        by: "guard",
+        reason: "a new message came instead of a person's answer",
+      }),
+    ];
   });
-  if (answers.length === 0) return {};
+  if (open.length === 0) return { records: [] };
   const end = proposal.later.findIndex((message) => message.getType() !== "tool");
   const results = end < 0 ? proposal.later : proposal.later.slice(0, end);
   return {
+    records: open.map(({ record }) => record),
     messages: [
       new RemoveMessage({ id: REMOVE_ALL_MESSAGES }),
       ...proposal.earlier,
       proposal.message,
       ...results,
-      ...answers,
+      ...open.map(({ answer }) => answer),
       ...proposal.later.slice(results.length),
     ],
   };

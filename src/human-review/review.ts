@@ -1,31 +1,22 @@
 import { type BaseMessage, ToolMessage } from "@langchain/core/messages";
 import type { Command } from "@langchain/langgraph";
-import { type AgentStep, type StateKeys, threadOf } from "../tool-call/step.js";
-import type { DecisionRecord } from "../decision-record.js";
-import { askPerson } from "./interrupt.js";
-import { applyDecisions } from "./apply-decisions.js";
-import { humanRecord } from "./human-record.js";
-import { rewriteProposal } from "./rewrite-proposal.js";
-import { answerChanged, answerSuperseded, answeredIds, findProposal, waitingCalls } from "./pending.js";
+import type { DecisionDetails } from "../decision-record.js";
 import { askHuman } from "../limits/fallbacks.js";
-import { type Approval, type StepState, reduceState } from "../limits/state.js";
-import { type Policy, mayAsk } from "../resolve-options.js";
+import { type StateKeys, type ThreadState, issue, reduceState, threadOf } from "../limits/state.js";
+import { type Proposal, answeredIds, findProposal } from "../proposal.js";
+import type { Policy } from "../resolve-options.js";
+import { readTranscript } from "../tool-call/context.js";
+import type { EmitRecord } from "../tool-call/emit-record.js";
 import type { Request } from "../tool-call/request.js";
+import type { Step } from "../tool-call/step.js";
 import { mapMessages } from "../tool-call/tool-output.js";
+import { applyDecisions } from "./apply-decisions.js";
+import { askPerson } from "./interrupt.js";
+import { answerChanged, answerSuperseded, answerWaiting, openApprovals, waitingCalls } from "./pending.js";
+import { rewriteProposal } from "./rewrite-proposal.js";
 
+type State = Request["state"];
 type Runtime = Request["runtime"];
-type Deliver = (record: DecisionRecord, request: { runtime: Runtime }) => void;
-type State = Record<string, unknown> & { messages: BaseMessage[] };
-
-/** Approvals whose calls have not had their turn yet. */
-function openApprovals(state: State, step: StepState): Approval[] {
-  const proposal = findProposal(state.messages, step.messageId);
-  if (!proposal) return [];
-  const answered = answeredIds(proposal.later);
-  // A call that was taken out of its message meanwhile will never be started.
-  const proposed = new Set(proposal.message.tool_calls?.map(({ id }) => id));
-  return step.approvals.filter(({ id }) => proposed.has(id) && !answered.has(id));
-}
 
 /** The host's router knows the result of a returnDirect tool by its name. */
 function hideName(message: unknown): unknown {
@@ -36,87 +27,127 @@ function hideName(message: unknown): unknown {
   return message;
 }
 
-/** The part of the middleware that parks calls, asks a person and lets approved calls run. */
-export function createHumanReview(policy: Policy, keys: StateKeys, deliver: Deliver) {
-  const asks = policy.mode === "enforce" && mayAsk(policy);
-  const fallback = policy.fallback.kind === "ask" ? policy.fallback : askHuman();
-  const hook = (given: unknown, runtime: Runtime) => {
-    const state = given as State;
-    const thread = threadOf(state, keys);
-    const { step } = thread;
+const isReturnDirect = (tool: Request["tool"]): boolean =>
+  tool !== undefined && "returnDirect" in tool && tool.returnDirect === true;
+
+/** The part of the middleware that asks a person about waiting calls and lets approved calls run. */
+export class HumanReview {
+  /** Whether anything can wait. Only then the hook is added: it costs a graph step for each model call. */
+  readonly isOn: boolean;
+  readonly #policy: Policy;
+  readonly #keys: StateKeys;
+  readonly #emitRecord: EmitRecord;
+
+  constructor(policy: Policy, keys: StateKeys, emitRecord: EmitRecord) {
+    this.isOn = policy.mode === "enforce" && policy.asksHuman;
+    this.#policy = policy;
+    this.#keys = keys;
+    this.#emitRecord = emitRecord;
+  }
+
+  /** Before each model call: sends the next approved call to the tools, or asks about all waiting ones. */
+  beforeModel(state: State, runtime: Runtime) {
+    const thread = threadOf(state, this.#keys);
+    const { step, turn } = thread;
     const proposal = step && findProposal(state.messages, step.messageId);
     if (!step || !proposal) return undefined;
-    const [next] = openApprovals(state, step);
+    const { messageId } = step;
+    const [next] = openApprovals(state.messages, step);
     if (next) {
       // Sent by another branch of the graph, which goes on with it: once more would start it twice.
       if (next.id === step.sent) return { jumpTo: "end" as const };
-      const { turn } = thread;
-      const operation = { op: "sent" as const, turn, messageId: step.messageId, id: next.id };
-      return { [keys.thread]: operation, jumpTo: "tools" as const };
+      const operation = issue({ op: "sent" as const, turn, messageId, id: next.id });
+      return { [this.#keys.thread]: operation, jumpTo: "tools" as const };
     }
     const { shown, changed } = waitingCalls(step, proposal);
     if (shown.length + changed.length === 0) return undefined;
 
-    const decisions = shown.length > 0 ? askPerson(shown, fallback, runtime.configurable) : [];
-    const decided = applyDecisions(shown, decisions, answeredIds(proposal.earlier));
-    const operation = {
-      op: "answered" as const,
-      turn: thread.turn,
-      messageId: step.messageId,
-      calls: decided.calls,
-      approvals: decided.approvals,
-    };
-    const counted = reduceState(thread, operation, policy.limits).limitStatus.counters;
-    for (const call of decided.rejected)
-      deliver(humanRecord(policy, step.messageId, call, counted), { runtime });
+    const settings = this.#policy.fallback.kind === "ask" ? this.#policy.fallback : askHuman();
+    const answers = shown.length > 0 ? askPerson(shown, settings, runtime.configurable) : [];
+    const applied = applyDecisions(messageId, shown, answers, answeredIds(proposal.earlier));
+    const { approvals, calls, decisions, rejected, rewritten } = applied;
+    const operation = issue({ op: "answered" as const, turn, messageId, calls, approvals, decisions });
+    const { counters } = reduceState(thread, operation, this.#policy.limits).limitStatus;
+    const stopped = [
+      ...rejected.map(({ call, feedback }) =>
+        answerWaiting(this.#policy, messageId, call, counters, feedback, {
+          outcome: "rejected",
+          by: "human",
+        }),
+      ),
+      ...answerChanged(this.#policy, messageId, changed, counters),
+    ];
+    for (const { record } of stopped)
+      this.#emitRecord(record, this.#details(state, proposal, record.toolCallId), runtime);
     return {
       messages: [
-        ...(decided.rewritten.length > 0 ? [rewriteProposal(proposal.message, decided.rewritten)] : []),
-        ...decided.answers,
-        ...answerChanged(changed),
+        ...(rewritten.length > 0 ? [rewriteProposal(proposal.message, rewritten)] : []),
+        ...stopped.map(({ answer }) => answer),
       ],
-      [keys.thread]: operation,
-      ...(decided.approvals.length > 0 ? { jumpTo: "tools" as const } : {}),
+      [this.#keys.thread]: operation,
+      ...(approvals.length > 0 ? { jumpTo: "tools" as const } : {}),
     };
-  };
+  }
 
-  return {
-    /** Only where asking is configured: the hook costs a graph step for each model call. */
-    beforeModel: asks ? { canJumpTo: ["tools" as const, "end" as const], hook } : undefined,
+  /** New input in place of an answer: the calls that waited are answered as not run. */
+  supersede(state: State, runtime: Runtime): { messages?: BaseMessage[] } {
+    const thread = threadOf(state, this.#keys);
+    const { messages, records } = answerSuperseded(this.#policy, state.messages, thread);
+    const proposal = thread.step && findProposal(state.messages, thread.step.messageId);
+    if (proposal)
+      for (const record of records)
+        this.#emitRecord(record, this.#details(state, proposal, record.toolCallId), runtime);
+    return messages ? { messages } : {};
+  }
 
-    answerSuperseded,
+  /**
+   * Whether a call of a tool that is not guarded matters here all the same: after a person's answer the host
+   * starts every call of the step again, and a returnDirect tool ends the run.
+   */
+  concerns({ tool }: Request, { step }: ThreadState): boolean {
+    return this.isOn && ((step?.approvals.length ?? 0) > 0 || isReturnDirect(tool));
+  }
 
-    /** Whether a person may have to do with a call: only then its step is looked at. */
-    concerns: (request: Request): boolean => asks && threadOf(request.state, keys).step !== undefined,
+  /**
+   * Whether a call has nothing to do in this pass. After an approval the host starts every call of the
+   * step that has no answer: approved calls run one for each pass, so that an interrupt or a crash in
+   * one repeats no other. Any other call has had its turn: its tool gave no answer, or it has no id, so
+   * that the host cannot tell its answer.
+   */
+  isOver({ toolCall, state }: Request, { earlier }: Step): boolean {
+    if (!this.isOn || !earlier || earlier.approvals.length === 0) return false;
+    const [next] = openApprovals(state.messages, earlier);
+    return next === undefined || next.id !== toolCall.id;
+  }
 
-    /**
-     * Whether a call has nothing to do in this pass. After an approval the host starts every call of the
-     * step that has no answer: approved calls run one for each pass, so that an interrupt or a crash in
-     * one repeats no other. Any other call has had its turn: its tool gave no answer, or it has no id, so
-     * that the host cannot tell its answer.
-     */
-    isOver(request: Request, agentStep: AgentStep): boolean {
-      const { step } = agentStep.thread;
-      if (!step || step.messageId !== agentStep.messageId || step.approvals.length === 0) return false;
-      const { id } = request.toolCall;
-      return !agentStep.isApproved(id) || openApprovals(request.state, step)[0]?.id !== id;
-    },
+  /** A returnDirect result as the last message would end the run while calls still wait. */
+  async keepWaiting(
+    result: ToolMessage | Command,
+    request: Request,
+    step: Step,
+  ): Promise<ToolMessage | Command> {
+    if (!this.isOn || !isReturnDirect(request.tool)) return result;
+    const { earlier } = step;
+    const waits =
+      earlier && earlier.approvals.length > 0
+        ? openApprovals(request.state.messages, earlier).length > 1
+        : await step.suspendsCalls(request);
+    if (!waits) return result;
+    if (ToolMessage.isInstance(result)) return hideName(result) as ToolMessage;
+    return mapMessages(result, hideName);
+  }
 
-    /** A returnDirect result as the last message would end the run while calls still wait. */
-    async keepWaiting(
-      result: ToolMessage | Command,
-      request: Request,
-      stepOf: (request: Request) => AgentStep,
-    ): Promise<ToolMessage | Command> {
-      const tool = request.tool as { returnDirect?: boolean } | undefined;
-      if (!asks || !tool?.returnDirect) return result;
-      const agentStep = stepOf(request);
-      const { step } = agentStep.thread;
-      const isLater = step?.messageId === agentStep.messageId && step.approvals.length > 0;
-      const waits = isLater ? openApprovals(request.state, step).length > 1 : await agentStep.parksCalls();
-      if (!waits) return result;
-      if (ToolMessage.isInstance(result)) return hideName(result) as ToolMessage;
-      return mapMessages(result, hideName);
-    },
-  };
+  #details(state: State, { message }: Proposal, toolCallId: string): DecisionDetails {
+    const index = message.tool_calls?.findIndex(({ id }) => id === toolCallId) ?? -1;
+    const call = message.tool_calls?.[index];
+    const read = (): DecisionDetails["transcript"] =>
+      readTranscript(this.#policy, this.#keys, state, message, new Set([index]));
+    return {
+      call: { name: call?.name ?? "", args: call?.args },
+      tool: {},
+      get transcript() {
+        return read();
+      },
+    };
+  }
 }

@@ -1,6 +1,7 @@
-import type { AIMessage, BaseMessage } from "@langchain/core/messages";
+import type { BaseMessage } from "@langchain/core/messages";
 import type { Counters, LimitName } from "../errors.js";
-import { INITIAL, type ThreadState } from "./state.js";
+import { findProposal } from "../proposal.js";
+import { threadOf } from "./state.js";
 
 /** What a user may read of the guard's private state. */
 export interface AutoModeState extends Counters {
@@ -22,13 +23,11 @@ export interface AutoModeState extends Counters {
  */
 export function autoModeState(snapshot: { values: unknown }, label = "autoMode"): AutoModeState {
   const values = (snapshot.values ?? {}) as Record<string, unknown>;
-  const thread = (values[`_${label}`] as ThreadState | undefined) ?? INITIAL;
+  const thread = threadOf(values, { thread: `_${label}` });
   const messages = (values.messages as BaseMessage[] | undefined) ?? [];
-  const proposal = messages.findLast((message) => message.id === thread.step?.messageId) as
-    | AIMessage
-    | undefined;
+  const proposal = thread.step && findProposal(messages, thread.step.messageId);
   const waiting = (thread.step?.waiting ?? []).flatMap(({ id, index }) => {
-    const call = proposal?.tool_calls?.[index];
+    const call = proposal?.message.tool_calls?.[index];
     return call?.id === id ? [{ id, name: call.name, args: call.args }] : [];
   });
   return { ...thread.limitStatus.counters, limit: thread.limitStatus.limit, waiting };

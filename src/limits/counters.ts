@@ -14,7 +14,7 @@ export interface Limits {
 /** The limits that are used where none are configured. */
 export const DEFAULT_LIMITS: Limits = { consecutiveBlocks: 3, totalBlocks: 20, consecutiveUnavailable: 10 };
 
-/** Counts, and the limit that this turn has reached. */
+/** The counts of a thread, and the limit that this turn has reached. */
 export interface LimitStatus {
   readonly counters: Counters;
   readonly limit?: LimitName | undefined;
@@ -27,7 +27,7 @@ export interface Counted {
   readonly judged: "verdict" | "unavailable" | "no";
 }
 
-/** A limitStatus, and whether the step that led to it goes to the fallback. */
+/** The limit status after a step, and whether that step goes to the fallback. */
 export interface StepCount extends LimitStatus {
   readonly due: boolean;
 }
@@ -44,59 +44,102 @@ export function newTurn(limitStatus: LimitStatus): LimitStatus {
   return { counters: { ...ZERO, totalBlocks: limitStatus.counters.totalBlocks } };
 }
 
-function reachedBlocks(counters: Counters, limits: Limits): LimitName | undefined {
-  if (counters.consecutiveBlocks >= limits.consecutiveBlocks) return "consecutiveBlocks";
-  if (counters.totalBlocks >= limits.totalBlocks) return "totalBlocks";
-  return undefined;
-}
-
-/** Applies one call's outcome to the counts of blocks. */
-function countBlocks(counters: Counters, outcome: Outcome): Counters {
-  switch (outcome) {
-    case "blocked":
-    case "rejected":
-      return {
-        ...counters,
-        consecutiveBlocks: counters.consecutiveBlocks + 1,
-        totalBlocks: counters.totalBlocks + 1,
-      };
-    case "allowed":
-    case "approved":
-      return { ...counters, consecutiveBlocks: 0 };
-    default:
-      // Unavailable is no block; waiting counts when it is answered; held back and malformed never count.
-      return counters;
-  }
-}
-
-/** Failures are counted per step: any adds one, verdicts for all judged calls clear the row. */
-function countUnavailable(base: Counters, calls: readonly Counted[]): number {
-  if (calls.some((call) => call.judged === "unavailable")) return base.consecutiveUnavailable + 1;
-  const cleared = calls.some((call) => call.judged === "verdict" && call.outcome !== "held_back");
-  return cleared ? 0 : base.consecutiveUnavailable;
-}
-
 /**
- * Counts the calls of one step, in the order of its calls, onto the limit status before it. Pure: it is
- * run for the plan, and again over what the state was told, and gives the same.
+ * Counts the calls of one step, in the order of its calls, onto the limit status before it. The plan asks a
+ * copy what a call would lead to; the state runs it again over what was reported; both agree.
  */
+export class StepTally {
+  readonly #limits: Limits;
+  #consecutiveBlocks: number;
+  #totalBlocks: number;
+  readonly #failuresBefore: number;
+  #limit: LimitName | undefined;
+  #isDue = false;
+  /** Failures count per step: any adds one, verdicts for all judged calls set the count to 0. */
+  #failures: "some" | "none" | "not judged" = "not judged";
+
+  constructor({ counters, limit }: LimitStatus, limits: Limits) {
+    this.#limits = limits;
+    this.#consecutiveBlocks = counters.consecutiveBlocks;
+    this.#totalBlocks = counters.totalBlocks;
+    this.#failuresBefore = counters.consecutiveUnavailable;
+    this.#limit = limit;
+  }
+
+  copy(): StepTally {
+    const counters = {
+      consecutiveBlocks: this.#consecutiveBlocks,
+      totalBlocks: this.#totalBlocks,
+      consecutiveUnavailable: this.#failuresBefore,
+    };
+    const copy = new StepTally({ counters, limit: this.#limit }, this.#limits);
+    copy.#isDue = this.#isDue;
+    copy.#failures = this.#failures;
+    return copy;
+  }
+
+  add({ outcome, judged }: Counted): this {
+    if (judged === "unavailable") this.#failures = "some";
+    else if (judged === "verdict" && outcome !== "held_back" && this.#failures === "not judged")
+      this.#failures = "none";
+    switch (outcome) {
+      case "blocked":
+      case "rejected":
+        this.#consecutiveBlocks += 1;
+        this.#totalBlocks += 1;
+        this.#limit ??= this.#reachedLimit();
+        if (this.#limit !== undefined) this.#isDue = true;
+        break;
+      case "allowed":
+        // A precheck's allow, unlike a verdict, changes nothing.
+        if (judged !== "no") this.#consecutiveBlocks = 0;
+        break;
+      case "approved":
+        this.#consecutiveBlocks = 0;
+        break;
+      default:
+      // Unavailable is no block; waiting counts when it is answered; held back and malformed never count.
+    }
+    return this;
+  }
+
+  /** What the step has led to so far. */
+  get count(): StepCount {
+    const consecutiveUnavailable = this.#consecutiveUnavailable;
+    const fails = this.#failures === "some" && consecutiveUnavailable >= this.#limits.consecutiveUnavailable;
+    const limit = this.#limit ?? (fails ? "consecutiveUnavailable" : undefined);
+    return {
+      counters: {
+        consecutiveBlocks: this.#consecutiveBlocks,
+        totalBlocks: this.#totalBlocks,
+        consecutiveUnavailable,
+      },
+      ...(limit === undefined ? {} : { limit }),
+      due: this.#isDue || fails,
+    };
+  }
+
+  get #consecutiveUnavailable(): number {
+    switch (this.#failures) {
+      case "some":
+        return this.#failuresBefore + 1;
+      case "none":
+        return 0;
+      case "not judged":
+        return this.#failuresBefore;
+    }
+  }
+
+  #reachedLimit(): LimitName | undefined {
+    if (this.#consecutiveBlocks >= this.#limits.consecutiveBlocks) return "consecutiveBlocks";
+    if (this.#totalBlocks >= this.#limits.totalBlocks) return "totalBlocks";
+    return undefined;
+  }
+}
+
+/** Counts the calls of one step at once. */
 export function countStep(base: LimitStatus, calls: readonly Counted[], limits: Limits): StepCount {
-  let { counters, limit } = base;
-  let due = false;
-  for (const { outcome, judged } of calls) {
-    // A precheck allow, unlike a verdict, changes nothing.
-    if (outcome === "allowed" && judged === "no") continue;
-    counters = countBlocks(counters, outcome);
-    if (outcome !== "blocked" && outcome !== "rejected") continue;
-    limit ??= reachedBlocks(counters, limits);
-    if (limit !== undefined) due = true;
-  }
-  const consecutiveUnavailable = countUnavailable(base.counters, calls);
-  counters = { ...counters, consecutiveUnavailable };
-  const failed = consecutiveUnavailable > base.counters.consecutiveUnavailable;
-  if (failed && consecutiveUnavailable >= limits.consecutiveUnavailable) {
-    limit ??= "consecutiveUnavailable";
-    due = true;
-  }
-  return { counters, ...(limit === undefined ? {} : { limit }), due };
+  const tally = new StepTally(base, limits);
+  for (const call of calls) tally.add(call);
+  return tally.count;
 }

@@ -1,4 +1,5 @@
-import type { UnavailableReason } from "../errors.js";
+import type { Outcome } from "../decision-record.js";
+import type { LimitName, UnavailableReason } from "../errors.js";
 import {
   type Counted,
   type Limits,
@@ -9,149 +10,272 @@ import {
   newTurn,
 } from "./counters.js";
 
+/** One call, its tool and its arguments: what an approval or a block is about, and nothing beside it. */
+export interface CallIdentity {
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256 of the canonical JSON of the arguments. */
+  readonly digest: string;
+}
+
+/** A call that the classifier blocked in this turn. */
+export interface BlockedCall {
+  readonly name: string;
+  readonly digest: string;
+  readonly risk: number;
+}
+
 /** One counted call of the current step. */
 export interface CountedCall extends Counted {
   /** Place of the call in its AIMessage: operations apply in this order, whatever finishes first. */
   readonly index: number;
   /** The call, and which of its judgements: a changed call is judged, and counts, once more. */
   readonly key: string;
+  /** Set for a block by the classifier: the same call is blocked again without a request. */
+  readonly blocked?: BlockedCall | undefined;
 }
+
+/** Why a call waits for a person. */
+export type WaitCause =
+  | { readonly kind: "ask_band"; readonly askAt: number }
+  | { readonly kind: "precheck" }
+  | { readonly kind: "limit"; readonly limit: LimitName }
+  | { readonly kind: "unavailable"; readonly reason: UnavailableReason };
 
 /** A call that waits for a person, who decides about this very call, tool and arguments. */
-export interface WaitingCall {
-  readonly id: string;
+export interface WaitingCall extends CallIdentity {
   readonly index: number;
-  readonly name: string;
-  readonly digest: string;
   readonly judged: Counted["judged"];
+  readonly cause: WaitCause;
+  /** What the person is told beside the cause. */
+  readonly risk?: number | undefined;
+  readonly threshold?: number | undefined;
+  /** The classifier's own sentence or kind, one line of at most 500 characters. */
+  readonly remark?: string | undefined;
 }
 
-/** A person's approval: of this call, this tool and these arguments only. */
-export interface Approval {
-  readonly id: string;
-  readonly name: string;
-  readonly digest: string;
+/** A call that was let through and came to no start: a middleware behind the guard made it wait. */
+export interface PassedCall extends CallIdentity {
+  readonly outcome: Extract<Outcome, "allowed" | "approved">;
 }
 
-/** The step that the counts stand at. */
+/** What a person decided about one call, as later judgements read it. */
+export interface ApproverDecision {
+  readonly messageId: string;
+  readonly toolCallId: string;
+  readonly text: string;
+}
+
+/** A failed check that ends the run with an error at the model node. */
+export interface StepFailure {
+  readonly reason: UnavailableReason;
+  readonly status?: number;
+}
+
+/** The step that is counted now. */
 export interface StepState {
   readonly messageId: string;
   readonly base: LimitStatus;
   readonly calls: readonly CountedCall[];
   readonly waiting: readonly WaitingCall[];
-  readonly approvals: readonly Approval[];
+  readonly approvals: readonly CallIdentity[];
+  readonly passed?: readonly PassedCall[];
   /** Id of the approved call that was sent to the tools last. */
   readonly sent?: string | undefined;
-  /** Ends the run with an error at the model node. */
-  readonly failure?: { readonly reason: UnavailableReason; readonly status?: number } | undefined;
+  readonly failure?: StepFailure | undefined;
   /** Written by the trusted model. */
   readonly trusted?: boolean;
 }
 
-/** What the thread remembers. Bounded: it holds the current step only, and no argument or message. */
+/** What the thread remembers. Bounded: the current step, and short lists. It holds no argument. */
 export interface ThreadState {
   readonly turn: string;
   readonly limitStatus: StepCount;
   readonly step?: StepState;
+  /** Calls that the classifier blocked in this turn, newest first. At most {@link MAX_BLOCKED_CALLS}. */
+  readonly blockedCalls?: readonly BlockedCall[];
+  /** What persons decided in this thread, oldest first. At most {@link MAX_APPROVER_DECISIONS}. */
+  readonly approverDecisions?: readonly ApproverDecision[];
 }
 
-/** An update that only this package writes. */
-export type Operation =
+/** Enough for the calls that an agent repeats within a turn; more would grow the checkpoint. */
+export const MAX_BLOCKED_CALLS = 32;
+/** Enough for what a person decides within one piece of work. */
+export const MAX_APPROVER_DECISIONS = 20;
+
+/** What became of one call of a step. Written by `wrapToolCall`. */
+export interface CallOperation {
+  readonly op: "call";
+  readonly turn: string;
+  readonly messageId: string;
+  readonly calls: readonly CountedCall[];
+  readonly waiting?: WaitingCall | undefined;
+  /** Id of an approval that has had its turn, whatever came of it. */
+  readonly spent?: string | undefined;
+  readonly passed?: PassedCall | undefined;
+  readonly failure?: StepFailure | undefined;
+}
+
+/** An update that a hook of this package writes. */
+export type HookOperation =
   | { readonly op: "turn"; readonly turn: string }
-  | {
-      readonly op: "call";
-      readonly turn: string;
-      readonly messageId: string;
-      readonly calls: readonly CountedCall[];
-      readonly waiting?: WaitingCall;
-      /** Id of an approval that has had its turn, whatever came of it. */
-      readonly spent?: string;
-      readonly failure?: { readonly reason: UnavailableReason; readonly status?: number };
-    }
   | {
       readonly op: "answered";
       readonly turn: string;
       readonly messageId: string;
       readonly calls: readonly CountedCall[];
-      readonly approvals: readonly Approval[];
+      readonly approvals: readonly CallIdentity[];
+      readonly decisions: readonly ApproverDecision[];
     }
   | { readonly op: "sent"; readonly turn: string; readonly messageId: string; readonly id: string }
   | { readonly op: "trusted"; readonly turn: string; readonly messageId: string };
 
-/** Where a thread begins. Frozen, since the host hands one default to every thread. */
-export const INITIAL: ThreadState = Object.freeze({ turn: "", limitStatus: { counters: ZERO, due: false } });
+const issued = new WeakSet<object>();
 
-function isOperation(update: unknown): update is Operation {
-  return typeof update === "object" && update !== null && "op" in update;
+/**
+ * Marks an operation of a hook as made by this process. Whoever can send a graph an update (a command as run
+ * input, a subgraph) can write the private channels too, so that what such an operation says proves nothing.
+ * An operation that is lost with its process is not applied later: its calls are judged, or asked about, again.
+ */
+export function issue<T extends object>(operation: T): T {
+  issued.add(operation);
+  return operation;
+}
+
+/** Whether this process made an operation. */
+export const isIssued = (update: unknown): boolean =>
+  typeof update === "object" && update !== null && issued.has(update);
+
+/** Where a thread begins. Frozen, since the host hands one default to every thread. */
+export const INITIAL: ThreadState = Object.freeze({
+  turn: "",
+  limitStatus: { counters: ZERO, due: false },
+});
+
+/** Keys of the two private channels of one middleware. */
+export interface StateKeys {
+  readonly thread: string;
+  readonly input: string;
+}
+
+/** What the guard remembers of the thread, as it was before the current step. */
+export function threadOf(state: object, keys: Pick<StateKeys, "thread">): ThreadState {
+  const thread = (state as Record<string, unknown>)[keys.thread] as Partial<ThreadState> | undefined;
+  // A checkpoint of version 0.1 holds the counts in another form. They begin anew.
+  return thread?.limitStatus ? (thread as ThreadState) : INITIAL;
+}
+
+/** What the thread remembers of this very step, after an earlier pass over it. */
+export function stepStateOf({ step }: ThreadState, messageId: string): StepState | undefined {
+  return step?.messageId === messageId ? step : undefined;
+}
+
+/**
+ * An operation that may be applied. Those of calls may come out of a store, where a process has died between
+ * two of them: they are known by the random id of the turn.
+ */
+function readOperation(update: unknown, turn: string): CallOperation | HookOperation | undefined {
+  if (typeof update !== "object" || update === null || !("op" in update)) return undefined;
+  if (isIssued(update)) return update as HookOperation;
+  const operation = update as CallOperation;
+  return operation.op === "call" && turn !== "" ? operation : undefined;
 }
 
 function openStep(state: ThreadState, messageId: string): StepState {
-  if (state.step?.messageId === messageId) return state.step;
+  const known = stepStateOf(state, messageId);
+  if (known) return known;
   const { counters, limit } = state.limitStatus;
-  return {
-    messageId,
-    base: { counters, ...(limit === undefined ? {} : { limit }) },
-    calls: [],
-    waiting: [],
-    approvals: [],
-  };
+  const base = { counters, ...(limit === undefined ? {} : { limit }) };
+  return { messageId, base, calls: [], waiting: [], approvals: [] };
 }
 
-function merge(known: readonly CountedCall[], added: readonly CountedCall[]): CountedCall[] {
+const inOrder = (a: CountedCall, b: CountedCall): number => a.index - b.index || (a.key < b.key ? -1 : 1);
+
+function merge(known: readonly CountedCall[], added: readonly CountedCall[]): readonly CountedCall[] {
+  const last = known.at(-1);
+  const first = added[0];
+  if (!first) return known;
+  // Most often the host applies the calls in their order. Sorting anew for each would add up in a large step.
+  if (added.length === 1 && (!last || inOrder(last, first) < 0)) return [...known, first];
   const byKey = new Map(known.map((call) => [call.key, call]));
-  // A node that is entered again overwrites what it said before, so that nothing counts twice.
+  // A node that is entered again overwrites what it reported before, so that nothing counts twice.
   for (const call of added) byKey.set(call.key, call);
-  return [...byKey.values()].toSorted((a, b) => a.index - b.index || (a.key < b.key ? -1 : 1));
+  return [...byKey.values()].toSorted(inOrder);
+}
+
+function withBlocked(
+  known: readonly BlockedCall[] = [],
+  calls: readonly CountedCall[],
+): readonly BlockedCall[] {
+  const added = calls.flatMap(({ blocked }) => (blocked ? [blocked] : []));
+  if (added.length === 0) return known;
+  const others = known.filter(
+    ({ name, digest }) => !added.some((call) => call.name === name && call.digest === digest),
+  );
+  return [...added, ...others].slice(0, MAX_BLOCKED_CALLS);
 }
 
 function withStep(state: ThreadState, step: StepState, limits: Limits): ThreadState {
   return { ...state, step, limitStatus: countStep(step.base, step.calls, limits) };
 }
 
+function applyCall(state: ThreadState, update: CallOperation, limits: Limits): ThreadState {
+  const step = openStep(state, update.messageId);
+  const { waiting, passed, failure } = update;
+  const others = step.waiting.filter(({ id }) => id !== waiting?.id);
+  const passedBefore = (step.passed ?? []).filter(({ id }) => id !== passed?.id);
+  return withStep(
+    { ...state, blockedCalls: withBlocked(state.blockedCalls, update.calls) },
+    {
+      ...step,
+      calls: merge(step.calls, update.calls),
+      waiting: waiting ? [...others, waiting].toSorted((a, b) => a.index - b.index) : step.waiting,
+      approvals: step.approvals.filter(({ id }) => id !== update.spent),
+      passed: passed ? [...passedBefore, passed] : passedBefore,
+      ...(failure ? { failure: step.failure ?? failure } : {}),
+    },
+    limits,
+  );
+}
+
 /**
  * The reducer of the private channel. Plain values are ignored: the host feeds state back as such
  * whenever a hook returns something.
  */
-export function reduceState(state: ThreadState, update: unknown, limits: Limits): ThreadState {
-  if (!isOperation(update)) return state;
-  if (update.op === "turn") {
-    const limitStatus = newTurn(state.limitStatus);
-    return { turn: update.turn, limitStatus: { ...limitStatus, due: false } };
+export function reduceState(given: ThreadState, update: unknown, limits: Limits): ThreadState {
+  const operation = readOperation(update, given.turn);
+  if (!operation) return given;
+  const state = threadOf({ given }, { thread: "given" });
+  if (operation.op === "turn") {
+    const { approverDecisions } = state;
+    return {
+      turn: operation.turn,
+      limitStatus: { ...newTurn(state.limitStatus), due: false },
+      ...(approverDecisions ? { approverDecisions } : {}),
+    };
   }
-  if (update.turn !== state.turn) return state;
-  const step = openStep(state, update.messageId);
-  switch (update.op) {
+  if (operation.turn !== state.turn) return state;
+  switch (operation.op) {
     case "call":
+      return applyCall(state, operation, limits);
+    case "answered": {
+      const step = openStep(state, operation.messageId);
+      const { approvals, calls, decisions } = operation;
+      const kept = [...(state.approverDecisions ?? []), ...decisions].slice(-MAX_APPROVER_DECISIONS);
       return withStep(
-        state,
         {
-          ...step,
-          calls: merge(step.calls, update.calls),
-          waiting: update.waiting
-            ? [...step.waiting.filter(({ id }) => id !== update.waiting?.id), update.waiting].toSorted(
-                (a, b) => a.index - b.index,
-              )
-            : step.waiting,
-          approvals: step.approvals.filter(({ id }) => id !== update.spent),
-          ...(update.failure ? { failure: step.failure ?? update.failure } : {}),
+          ...state,
+          approverDecisions: kept,
+          // A person's approval is news: what was blocked before it is judged again.
+          blockedCalls: approvals.length > 0 ? [] : withBlocked(state.blockedCalls, calls),
         },
+        { ...step, calls: merge(step.calls, calls), waiting: [], approvals, sent: approvals[0]?.id },
         limits,
       );
-    case "answered":
-      return withStep(
-        state,
-        {
-          ...step,
-          calls: merge(step.calls, update.calls),
-          waiting: [],
-          approvals: update.approvals,
-          sent: update.approvals[0]?.id,
-        },
-        limits,
-      );
+    }
     case "sent":
-      return withStep(state, { ...step, sent: update.id }, limits);
+      return withStep(state, { ...openStep(state, operation.messageId), sent: operation.id }, limits);
     case "trusted":
-      return withStep(state, { ...step, trusted: true }, limits);
+      return withStep(state, { ...openStep(state, operation.messageId), trusted: true }, limits);
   }
 }

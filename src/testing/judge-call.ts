@@ -4,13 +4,14 @@ import type { ClientTool } from "@langchain/core/tools";
 import type { DecisionRecord } from "../decision-record.js";
 import { ConfigurationError } from "../errors.js";
 import { type StepContext, decideStep } from "../guard/evaluate.js";
-import { INITIAL } from "../limits/state.js";
+import { describeWaiting } from "../human-review/interrupt.js";
+import { freezeJson } from "../json.js";
 import type { AutoModeOptions } from "../options.js";
 import { type Policy, resolvePolicy } from "../resolve-options.js";
-import { feedbackFor, recordFor } from "../guard/report.js";
+import { failureOf, feedbackFor, recordFor, waitingCallOf } from "../guard/report.js";
 import { type Proposed, toStepCall } from "../tool-call/request.js";
 import { NO_INPUT, noteInput, reduceRunInput } from "../transcript/user-input.js";
-import { stepContext } from "../tool-call/context.js";
+import { type Surroundings, stepContext } from "../tool-call/context.js";
 import { checkInput, readMessages } from "./judge-input.js";
 
 /** What {@link judgeCall} judges. */
@@ -27,8 +28,10 @@ export interface JudgeCallInput {
 export interface JudgeCallResult {
   /** The decision, as `onDecision` would get it. */
   decision: DecisionRecord;
-  /** What the agent would be told. Undefined if the call would run. */
+  /** What the agent would be told. Undefined if the call would run or wait for a person. */
   feedback: string | undefined;
+  /** What a person would be asked, if the outcome is `waiting`. */
+  question: string | undefined;
   /** State and questions that the classifier got, as a JSON copy. Undefined if it was not asked. */
   request: ClassifierRequest | undefined;
   /**
@@ -61,10 +64,10 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
   checkInput(input);
   const policy = resolvePolicy({ ...options, tools: options.tools ?? [input.call.name] });
   // In an agent such a call runs unjudged: a verdict on it would tell nothing.
-  if (!policy.rules.has(input.call.name))
+  if (!policy.selection.ruleFor({ names: [input.call.name], tool: input.tool }))
     throw new ConfigurationError(
       "tools",
-      "does not list the call's tool, which an agent would run unjudged; expected its exact name",
+      "does not select the call's tool, which an agent would run unjudged; expected an entry that does",
     );
   const { classifier } = policy;
   const recording: Policy = {
@@ -84,18 +87,24 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
   } as Proposed;
   const call = toStepCall(recording, proposed, {
     index: 0,
-    message: undefined,
+    name: input.call.name,
+    frozen: freezeJson(input.call.args),
+    malformation: undefined,
     tools: input.tool ? [input.tool] : [],
     canWait: true,
   });
   const [decided] = await decideStep(recording, [call], contextFor(recording, messages, proposed));
   if (!decided) throw new Error("judgeCall: the guard decided nothing");
-  const runs = decided.decision.action === "run";
+  const { action } = decided.decision;
+  const waiting = action === "suspend" ? waitingCallOf(decided) : undefined;
+  const description = policy.fallback.kind === "ask" ? policy.fallback.description : undefined;
   return {
     decision: recordFor(policy, decided),
-    feedback: runs ? undefined : feedbackFor(policy, decided, policy.onUnavailable === "throw"),
+    feedback:
+      action === "refuse" ? feedbackFor(policy, decided, policy.onUnavailable === "throw") : undefined,
+    question: waiting && describeWaiting(waiting, description),
     request,
-    error: decided.judgement?.error,
+    error: failureOf(decided),
   };
 }
 
@@ -104,12 +113,7 @@ function contextFor(policy: Policy, messages: BaseMessage[], proposed: Proposed)
   for (const message of messages) message.id ??= globalThis.crypto.randomUUID();
   const input = reduceRunInput(NO_INPUT, noteInput(messages, NO_INPUT, policy.view.maxChars));
   const keys = { thread: "_thread", input: "_input" };
-  const request = { ...proposed, state: { messages, [keys.input]: input }, runtime: {} } as never;
-  return stepContext(policy, keys, request, {
-    message: undefined,
-    limitStatus: INITIAL.limitStatus,
-    approvals: [],
-    trusted: false,
-    toolOf: () => proposed.tool,
-  });
+  const state = { messages, [keys.input]: input };
+  const surroundings = { state, runtime: {} } as unknown as Surroundings;
+  return stepContext(policy, keys, surroundings, undefined, () => proposed.tool);
 }

@@ -1,57 +1,49 @@
 import type { AIMessage } from "@langchain/core/messages";
 import type { StepCall, StepContext } from "../guard/evaluate.js";
-import type { LimitStatus } from "../limits/counters.js";
-import type { Approval } from "../limits/state.js";
+import { type StateKeys, threadOf } from "../limits/state.js";
 import type { Policy } from "../resolve-options.js";
+import { buildTranscript } from "../transcript/build-transcript.js";
+import { langchainSource } from "../transcript/from-langchain.js";
 import { NO_INPUT, type RunInputState, readRunInput } from "../transcript/user-input.js";
 import type { Request } from "./request.js";
-import { langchainSource } from "../transcript/from-langchain.js";
-import { buildTranscript } from "../transcript/build-transcript.js";
-import type { SeenHistories } from "../transcript/seen-history.js";
 
-/** Keys of the two private channels. */
-export interface StateKeys {
-  readonly thread: string;
-  readonly input: string;
-}
+/** The parts of a host's request, or of a hook's arguments, that a judgement reads. */
+export type Surroundings = Pick<Request, "state" | "runtime">;
 
-/** What a step knows of itself. */
-export interface StepFacts {
-  readonly message: AIMessage | undefined;
-  readonly limitStatus: LimitStatus;
-  readonly approvals: readonly Approval[];
-  readonly trusted: boolean;
-  /** The tool object with which a call entered. */
-  readonly toolOf: (call: StepCall) => Request["tool"];
-  /** What is known of threads from their earlier steps. */
-  readonly histories?: SeenHistories;
+/** The conversation as the classifier reads it, without the calls of `message` that are being judged. */
+export function readTranscript(
+  policy: Policy,
+  keys: StateKeys,
+  state: Request["state"],
+  message: AIMessage | undefined,
+  judged: ReadonlySet<number>,
+) {
+  const { view, author } = policy;
+  const input = ((state as Record<string, unknown>)[keys.input] as RunInputState | undefined) ?? NO_INPUT;
+  const source = langchainSource(state.messages, {
+    delegationTools: view.delegationTools,
+    author,
+    ...readRunInput(state.messages, input),
+    isJudged: (candidate, index) => candidate === message && judged.has(index),
+  });
+  return buildTranscript(source, view);
 }
 
 /** Shows the decision sequence the world around a step of an agent. */
 export function stepContext(
   policy: Policy,
   keys: StateKeys,
-  request: Request,
-  { message, toolOf, histories, ...facts }: StepFacts,
+  { state, runtime }: Surroundings,
+  message: AIMessage | undefined,
+  /** The tool object with which a call arrived. */
+  toolOf: (call: StepCall) => Request["tool"],
 ): StepContext {
-  const { state, runtime } = request;
-  const { environment, precheck, view, author } = policy;
+  const { environment, precheck } = policy;
   return {
-    ...facts,
     messageId: message?.id ?? "",
+    thread: threadOf(state, keys),
     signal: runtime?.signal,
-    transcript: (judged) => {
-      const input = (state[keys.input] as RunInputState | undefined) ?? NO_INPUT;
-      const seen = histories?.of(state.messages);
-      const source = langchainSource(state.messages, {
-        delegationTools: view.delegationTools,
-        author,
-        ...readRunInput(state.messages, input, seen),
-        ...(seen ? { seen } : {}),
-        isJudged: (candidate, index) => candidate === message && judged.has(index),
-      });
-      return buildTranscript(source, view);
-    },
+    transcript: (judged) => readTranscript(policy, keys, state, message, judged),
     ...(environment === undefined
       ? {}
       : { environment: () => (typeof environment === "function" ? environment(runtime) : environment) }),

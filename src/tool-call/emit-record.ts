@@ -2,14 +2,19 @@ import type { DecisionDetails, DecisionRecord } from "../decision-record.js";
 import type { Policy } from "../resolve-options.js";
 import type { Request } from "./request.js";
 
-type Deliver = (record: DecisionRecord, request: Pick<Request, "runtime">) => void;
+/** Hands a record out, with the content behind it for the listener only. */
+export type EmitRecord = (
+  record: DecisionRecord,
+  details: DecisionDetails,
+  runtime: Request["runtime"] | undefined,
+) => void;
 
-/** Hands records out. A listener that fails changes no verdict and leaks nothing. */
-export function createDelivery(policy: Policy): Deliver {
+/** Hands records to the stream and the listener. A listener that fails changes no verdict and leaks nothing. */
+export function createEmitRecord(policy: Policy): EmitRecord {
   const warn = (): void => {
-    console.warn(`${policy.label}: onDecision failed; the decision stands.`);
+    console.warn(`${policy.label}: onDecision failed; the decision is not changed.`);
   };
-  return (record, { runtime }) => {
+  return (record, details, runtime) => {
     try {
       runtime?.writer?.({ type: "auto_mode_decision", ...record });
     } catch {
@@ -18,16 +23,9 @@ export function createDelivery(policy: Policy): Deliver {
     if (!policy.onDecision) return;
     try {
       // Through a promise of our own: a listener may give one of another realm, or any thenable.
-      Promise.resolve(policy.onDecision(record, detailsOf(record))).catch(warn);
+      Promise.resolve(policy.onDecision(record, details)).catch(warn);
     } catch {
       warn();
     }
   };
 }
-
-// The name alone, until the step hands its content down.
-const detailsOf = ({ toolName }: DecisionRecord): DecisionDetails => ({
-  call: { name: toolName, args: undefined },
-  tool: {},
-  transcript: [],
-});

@@ -1,216 +1,244 @@
-import type { ToolMessage } from "@langchain/core/messages";
-import { type Command, isGraphBubbleUp } from "@langchain/langgraph";
-import type { AgentStep } from "./step.js";
-import { digest, freezeJson, cloneJson } from "../json.js";
-import { CallReport, type ReportHost } from "./call-report.js";
-import type { Executed } from "../decision-record.js";
+import { ToolMessage } from "@langchain/core/messages";
+import { type Command, isGraphBubbleUp, isGraphInterrupt } from "@langchain/langgraph";
+import type { DecisionRecord, Executed } from "../decision-record.js";
 import type { DecidedCall } from "../guard/evaluate.js";
-import { type RunTool, guardTool } from "./proxied-tool.js";
-import type { Operation } from "../limits/state.js";
-import { type KnownTools, guardedNamesOf, looksLikeGuarded } from "./started-tool.js";
-import { type Request, executingName } from "./request.js";
-import type { StartGates, ToolStart } from "./tool-start.js";
+import {
+  blockedCallOf,
+  detailsOf,
+  failureFacts,
+  failureOf,
+  feedbackFor,
+  recordFor,
+  unavailableReason,
+  waitingCallOf,
+} from "../guard/report.js";
+import { type FrozenJson, cloneJson, digest, freezeJson } from "../json.js";
+import type { CallOperation, CountedCall, PassedCall } from "../limits/state.js";
+import type { Policy } from "../resolve-options.js";
+import type { EmitRecord } from "./emit-record.js";
+import { type StartGate, proxyTool } from "./proxied-tool.js";
+import { type Request } from "./request.js";
+import type { ArrivedCall, Step, Steps } from "./step.js";
+import { answersCall, ownAnswer } from "./tool-output.js";
 
 type Result = ToolMessage | Command;
-type Handler = (request: Request) => Promise<Result> | Result;
+/** Hands a call on to the middlewares behind and, in the end, to its tool. */
+export type Handler = (request: Request) => Promise<Result> | Result;
 
-/** What a call, carried out, leaves behind. */
-export interface CarriedOut {
-  /** Missing for a parked call, which stays without an answer until a person decides. */
-  readonly result?: Result;
-  readonly operation: Operation | undefined;
+/** What executing a call needs of the middleware around it. */
+export interface CallHost {
+  readonly policy: Policy;
+  readonly steps: Steps;
+  readonly emitRecord: EmitRecord;
+  /** Warns once that a tool was not seen to start. */
+  readonly warnNotSeen: () => void;
 }
 
-/** Thrown where a tool is about to start that must not. Carries no content: the host logs it. */
-class StartRefused extends Error {
-  override readonly name = "StartRefused";
-  constructor() {
-    super("auto mode did not allow this tool to start");
+/** What a call leaves behind. */
+export interface ExecutedCall {
+  /** Missing for a call that waits for a person: it has no answer yet. */
+  readonly result: Result | undefined;
+  /** What the state has to hear, if anything. */
+  readonly operation: CallOperation | undefined;
+  /** The failure that ends the run, which the state cannot hold. */
+  readonly failure?: { readonly error: unknown };
+}
+
+/**
+ * Carries out one guarded call: decides it with its step, then refuses it, suspends it, or runs its tool
+ * exactly as judged. What the tool itself throws passes through unchanged.
+ */
+export async function executeCall(
+  host: CallHost,
+  step: Step,
+  request: Request,
+  handler: Handler,
+): Promise<ExecutedCall> {
+  const { policy } = host;
+  const arrived = step.enter(request);
+  const decided = await step.decide(arrived);
+  if (await step.awaitsOthers(arrived)) host.steps.keepForNextPass(step);
+  const emit = (of: DecidedCall, executed?: Executed): DecisionRecord => {
+    const record = recordFor(policy, of, executed);
+    if (step.isNews(keyOf(arrived, of), record.outcome, executed))
+      host.emitRecord(record, detailsOf(of), request.runtime);
+    return record;
+  };
+  const refuse = (of: DecidedCall, executed?: Executed): ToolMessage =>
+    ownAnswer({
+      content: feedbackFor(policy, of, endsRun(policy, step, of)),
+      tool_call_id: of.call.id,
+      name: request.toolCall.name,
+      artifact: emit(of, executed),
+    });
+
+  switch (decided.decision.action) {
+    case "refuse": {
+      const result = refuse(decided);
+      return { result, ...(await report(policy, step, arrived, [decided])) };
+    }
+    case "suspend":
+      emit(decided);
+      return { result: undefined, ...(await report(policy, step, arrived, [], { suspended: decided })) };
+    case "run":
+      return runAsJudged(host, step, arrived, handler, { decided, emit, refuse });
   }
 }
 
-/** What carrying out needs of the middleware around it. */
-export interface CallHost extends ReportHost {
-  readonly gates: StartGates;
-  readonly stepOf: (request: Request) => AgentStep;
-  /** The tools that the model was given when it wrote a call. */
-  readonly toolsGiven: (request: Request) => readonly object[];
+interface Verdict {
+  readonly decided: DecidedCall;
+  readonly emit: (of: DecidedCall, executed?: Executed) => DecisionRecord;
+  readonly refuse: (of: DecidedCall, executed?: Executed) => ToolMessage;
 }
 
-/** Carries out one call: runs its tool exactly as judged, or answers in its place. */
-export class CallRunner {
-  readonly #host: CallHost;
-  readonly #request: Request;
-  #ownStep: AgentStep | undefined;
-  #openReport: CallReport | undefined;
-  #planned: DecidedCall | undefined;
-  /** The answer in place of a start that was refused, until a later start is allowed. */
-  #refusal: ToolMessage | undefined;
-  #seen = false;
+/** Runs the tool with what was judged. A call that was changed on its way is judged again at the start. */
+async function runAsJudged(
+  { policy, steps, warnNotSeen }: CallHost,
+  step: Step,
+  arrived: ArrivedCall,
+  handler: Handler,
+  { decided, emit, refuse }: Verdict,
+): Promise<ExecutedCall> {
+  const { request, frozen } = arrived;
+  const { tool, toolCall } = request;
+  /** What was decided at each start, by its key: an inner middleware may start the tool more than once. */
+  const started = new Map<string, DecidedCall>();
+  let refusal: ToolMessage | undefined;
 
-  constructor(host: CallHost, request: Request) {
-    this.#host = host;
-    this.#request = request;
-  }
-
-  /** An unlisted call runs as it is; only a start that turned into a guarded one is judged. */
-  async runUnlisted(handler: Handler): Promise<CarriedOut> {
-    const { tool } = this.#request;
-    const { gates } = this.#host;
-    const request =
-      tool && "invoke" in tool && looksLikeGuarded(tool, this.#knownTools)
-        ? {
-            ...this.#request,
-            tool: guardTool(tool, (input, config, run) => run(input, gates.expecting(config))),
-          }
-        : this.#request;
-    const result = await this.#handle(handler, request);
-    return { result, operation: this.#openReport?.takeOperation() };
-  }
-
-  /** A guarded call: decided with its step, or alone if it is not what the step was planned with. */
-  async runGuarded(handler: Handler): Promise<CarriedOut> {
-    const decided = await this.#decide();
-    this.#planned = decided;
-    const key = this.#key(decided);
-    const { action } = decided.decision;
-    if (action !== "run" && !this.#observes) {
-      if (action === "answer")
-        return { result: this.#report.refuse(decided, key), operation: this.#report.takeOperation() };
-      this.#report.record(decided, key);
-      this.#report.park(decided);
-      return { operation: this.#report.takeOperation() };
-    }
-    if (action !== "run") this.#report.record(decided, key);
-    let result: Result;
-    try {
-      result = await this.#handle(handler, this.#judgedRequest(decided));
-    } catch (error) {
-      // An interrupt is no end: the call is entered again, and recorded then.
-      if (!this.#seen && !isGraphBubbleUp(error)) this.#report.record(decided, key, "not seen");
-      throw error;
-    }
-    if (!this.#seen) this.#pass(decided, "not seen");
-    return { result, operation: this.#report.takeOperation() };
-  }
-
-  get #observes(): boolean {
-    return this.#host.policy.mode === "observe";
-  }
-
-  get #step(): AgentStep {
-    this.#ownStep ??= this.#host.stepOf(this.#request);
-    return this.#ownStep;
-  }
-
-  get #report(): CallReport {
-    this.#openReport ??= new CallReport(this.#host, this.#step, this.#request);
-    return this.#openReport;
-  }
-
-  async #decide(): Promise<DecidedCall> {
-    const request = this.#request;
-    const planned = await this.#step.decisionFor(request);
-    const isPlanned =
-      planned?.call.name === executingName(request) &&
-      planned.snapshot?.json === freezeJson(request.toolCall.args)?.json;
-    return isPlanned ? planned : this.#step.decideAlone(request);
-  }
-
-  /** The request to hand down: a copy of the judged call, and the tool behind a gate. */
-  #judgedRequest({ snapshot }: DecidedCall): Request {
-    const { tool, toolCall } = this.#request;
-    const name = executingName(this.#request);
-    return {
-      ...this.#request,
-      // A copy: what an inner middleware does to it reaches neither history nor judgement.
-      toolCall: snapshot ? { ...toolCall, args: cloneJson(snapshot) } : toolCall,
-      ...(tool && "invoke" in tool
-        ? { tool: guardTool(tool, (...invoked) => this.#invoke(name, ...invoked)) }
-        : {}),
-    };
-  }
-
-  async #handle(handler: Handler, request: Request): Promise<Result> {
-    this.#host.gates.attach(this.#request.toolCall.id, (start) => this.#onStart(start));
-    try {
-      const result = await handler(request);
-      // An inner middleware may have turned the refusal into a result of its own.
-      return this.#refusal ?? result;
-    } catch (error) {
-      // Interrupts and commands for a parent graph are no errors: they always pass.
-      if (this.#refusal && !isGraphBubbleUp(error)) return this.#refusal;
-      throw error;
-    }
-  }
-
-  #isAsJudged(name: string, json: string | undefined): boolean {
-    const planned = this.#planned;
-    return (
-      planned !== undefined &&
-      (planned.decision.action === "run" || this.#observes) &&
-      planned.call.name === name &&
-      planned.snapshot?.json === json
-    );
-  }
-
-  /** The proxied tool is about to run, with whatever arguments an inner middleware left. */
-  async #invoke(name: string, input: unknown, config: unknown, run: RunTool): Promise<unknown> {
-    const call = input as { type?: unknown; args?: unknown } | null | undefined;
-    // Whoever invokes the tool itself may give it bare arguments.
-    const isCall = call?.type === "tool_call";
-    const args = isCall ? call.args : input;
-    const now = freezeJson(args);
+  const gate: StartGate = async (input, config, run) => {
+    const call = readInput(input);
+    const now = freezeJson(call.args);
     // An aborted run starts nothing, and so records no start.
-    this.#request.runtime?.signal?.throwIfAborted();
-    if (this.#planned && this.#isAsJudged(name, now?.json)) this.#pass(this.#planned, "as judged");
-    else if (!(await this.#judgeAgain(name, now ? now.value : args))) return this.#refusal;
-    const judged = now && (isCall ? { ...call, args: cloneJson(now) } : cloneJson(now));
-    return run(judged ?? input, this.#host.gates.expecting(config));
-  }
-
-  /** A tool is about to start that went around the proxied tool. */
-  async #onStart(start: ToolStart): Promise<void> {
-    for (const name of guardedNamesOf(start, this.#knownTools)) {
-      const json = freezeJson(start.args)?.json;
-      if (this.#planned && this.#isAsJudged(name, json)) this.#pass(this.#planned, "as judged");
-      else if (!(await this.#judgeAgain(name, start.args))) throw new StartRefused();
+    request.runtime?.signal?.throwIfAborted();
+    const isAsJudged = now?.json === frozen?.json;
+    const atStart = isAsJudged ? decided : await step.decideAlone(arrived, now ?? "malformed");
+    const executed = isAsJudged ? "as judged" : "judged again";
+    started.set(keyOf(arrived, atStart), atStart);
+    if (atStart.decision.action !== "run") {
+      refusal = refuse(atStart, executed);
+      return refusal;
     }
+    refusal = undefined;
+    emit(atStart, executed);
+    return run(now ? call.withArgs(now) : input, config);
+  };
+
+  let result: Result;
+  try {
+    const returned = await handler({
+      ...request,
+      // A copy: what an inner middleware does to it reaches neither history nor judgement.
+      toolCall: frozen ? { ...toolCall, args: cloneJson(frozen) } : toolCall,
+      ...(tool && "invoke" in tool ? { tool: proxyTool(tool, gate) } : {}),
+    });
+    // An inner middleware may have turned the refusal into a result of its own.
+    result = refusal ?? returned;
+  } catch (error) {
+    // An interrupt is no end: the call is entered again, with the verdict that it has.
+    if (isGraphInterrupt(error)) steps.keepForNextPass(step);
+    const isError = !isGraphBubbleUp(error);
+    if (isError && started.size === 0) emit(decided, "not seen");
+    if (!isError || !refusal) throw error;
+    result = refusal;
   }
 
-  get #knownTools(): KnownTools {
-    const { rules, toolObjects } = this.#host.policy;
-    return {
-      atHand: this.#request.tool,
-      expected: executingName(this.#request),
-      others: () => [...toolObjects, ...this.#host.toolsGiven(this.#request)],
-      rules,
-    };
-  }
+  if (started.size > 0) return { result, ...(await report(policy, step, arrived, [...started.values()])) };
+  emit(decided, "not seen");
+  // Without an answer it was suspended by a guard behind this one, and comes again.
+  const isOver = answersCall(result, toolCall.id);
+  if (isOver) warnNotSeen();
+  return { result, ...(await report(policy, step, arrived, [decided], { isOver })) };
+}
 
-  /** Judges what a call was changed into. Whether it may run. */
-  async #judgeAgain(name: string, args: unknown): Promise<boolean> {
-    const decided = await this.#step.decideAlone(this.#request, { name, args });
-    const runs = decided.decision.action === "run" || this.#observes;
-    if (runs) this.#pass(decided, "judged again");
-    else this.#refusal = this.#report.refuse(decided, this.#key(decided), "judged again");
-    this.#seen = true;
-    return runs;
-  }
+interface ToolInput {
+  readonly args: unknown;
+  readonly withArgs: (args: FrozenJson) => unknown;
+}
 
-  #pass(decided: DecidedCall, executed: Executed): void {
-    this.#seen = true;
-    this.#refusal = undefined;
-    const key = this.#key(decided);
-    this.#report.record(decided, key, executed);
-    this.#report.count(decided, key);
-  }
+/** The host starts a tool with the call; whoever invokes the tool itself may give it bare arguments. */
+function readInput(input: unknown): ToolInput {
+  const isCall = typeof input === "object" && input !== null && "type" in input && input.type === "tool_call";
+  return isCall
+    ? {
+        args: "args" in input ? input.args : undefined,
+        withArgs: (args) => ({ ...input, args: cloneJson(args) }),
+      }
+    : { args: input, withArgs: cloneJson };
+}
 
-  /** One judgement of one call: a changed call is judged, recorded and counted once more. */
-  #key({ call, snapshot }: DecidedCall): string {
-    const planned = this.#planned;
-    const isPlanned = planned?.call.name === call.name && planned.snapshot?.json === snapshot?.json;
-    const key = this.#step.keyOf(this.#request);
-    return isPlanned ? key : `${key}:${call.name}:${snapshot ? digest(snapshot) : "malformed"}`;
-  }
+/** One judgement of one call: a call that was changed on its way is judged, recorded and counted once more. */
+function keyOf(arrived: ArrivedCall, { call: { frozen } }: DecidedCall): string {
+  if (frozen?.json === arrived.frozen?.json) return arrived.key;
+  return `${arrived.key}:${frozen ? digest(frozen) : "malformed"}`;
+}
+
+/** Whether the run ends with an error because of this call. */
+function endsRun(policy: Policy, step: Step, decided: DecidedCall): boolean {
+  return unavailableReason(decided) !== undefined && policy.onUnavailable === "throw" && !step.isTrusted;
+}
+
+interface Ending {
+  readonly suspended?: DecidedCall;
+  /** Whether the call has its answer. */
+  readonly isOver?: boolean;
+}
+
+/** What the state has to hear of a call, if anything. */
+async function report(
+  policy: Policy,
+  step: Step,
+  arrived: ArrivedCall,
+  decided: readonly DecidedCall[],
+  { suspended, isOver = true }: Ending = {},
+): Promise<Pick<ExecutedCall, "operation" | "failure">> {
+  // Observing changes nothing, and so counts nothing.
+  if (policy.mode === "observe") return { operation: undefined };
+  const calls = decided.flatMap((item) => countedCall(arrived, item));
+  const waiting = suspended && waitingCallOf(suspended);
+  const failed = decided.find((item) => endsRun(policy, step, item));
+  const reason = failed && unavailableReason(failed);
+  const { id } = arrived.request.toolCall;
+  // An approval is for one start: without an answer of its tool the call would be started for ever.
+  const spent = step.isApproved(id) ? id : undefined;
+  const passed = isOver ? undefined : decided.map((item) => passedCall(item))[0];
+  const isQuiet = !waiting && !failed && spent === undefined && !passed;
+  const changesNothing = calls.every(({ outcome }) => outcome === "allowed");
+  if (isQuiet && (calls.length === 0 || (changesNothing && !(await step.reportsAllowed(arrived)))))
+    return { operation: undefined };
+  const { status } = failed ? failureFacts(failed) : {};
+  return {
+    operation: {
+      op: "call",
+      turn: step.thread.turn,
+      messageId: step.messageId,
+      calls,
+      ...(waiting ? { waiting } : {}),
+      ...(spent === undefined ? {} : { spent }),
+      ...(passed ? { passed } : {}),
+      ...(reason ? { failure: { reason, ...(status === undefined ? {} : { status }) } } : {}),
+    },
+    ...(failed ? { failure: { error: failureOf(failed) } } : {}),
+  };
+}
+
+function countedCall(arrived: ArrivedCall, decided: DecidedCall): CountedCall[] {
+  const { call, decision, finding } = decided;
+  // An approval was counted when the person gave it, a call that comes again when it first passed.
+  if (finding.kind === "approved" || finding.kind === "passed") return [];
+  const blocked = blockedCallOf(decided);
+  return [
+    {
+      ...decision.counted,
+      index: call.index,
+      key: keyOf(arrived, decided),
+      ...(blocked ? { blocked } : {}),
+    },
+  ];
+}
+
+function passedCall({ call, decision }: DecidedCall): PassedCall | undefined {
+  const { id, name, frozen } = call;
+  const { outcome } = decision;
+  if (!frozen || !(outcome === "allowed" || outcome === "approved")) return undefined;
+  return { id, name, digest: digest(frozen), outcome };
 }

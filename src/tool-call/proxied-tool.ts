@@ -5,7 +5,7 @@ import type { ClientTool, ServerTool } from "@langchain/core/tools";
 export type RunTool = (input: unknown, config: unknown) => Promise<unknown>;
 
 /** Runs in place of a tool's `invoke`. */
-export type InvokeGate = (input: unknown, config: unknown, run: RunTool) => Promise<unknown>;
+export type StartGate = (input: unknown, config: unknown, run: RunTool) => Promise<unknown>;
 
 /** The ways to start a tool; `call` is the older one. */
 const STARTS: ReadonlySet<PropertyKey> = new Set(["invoke", "call"]);
@@ -18,7 +18,7 @@ const isRunnables = (property: PropertyKey, value: unknown): boolean =>
  * The tool itself in every respect but how it is started. A proxy and not a copy: a wrapping tool would
  * double events and lose schemas, artifacts, private fields and `instanceof`.
  */
-export function guardTool<T extends ClientTool | ServerTool>(tool: T, gate: InvokeGate): T {
+export function proxyTool<T extends ClientTool | ServerTool>(tool: T, gate: StartGate): T {
   return new Proxy(tool, {
     get(target, property, proxy) {
       // The target as receiver: private fields and getters do not work through a proxy.

@@ -1,8 +1,7 @@
-import type { AIMessage, BaseMessage } from "@langchain/core/messages";
 import type { ToolCallRequest } from "langchain";
-import { freezeJson } from "../json.js";
-import type { Malformation } from "../guard/feedback.js";
 import type { StepCall } from "../guard/evaluate.js";
+import type { Malformation } from "../guard/feedback.js";
+import type { FrozenJson } from "../json.js";
 import type { ToolRule } from "../options.js";
 import type { Policy } from "../resolve-options.js";
 
@@ -11,16 +10,6 @@ export type Request = ToolCallRequest;
 
 /** The part of it that says which tool would run with what. */
 export type Proposed = Pick<Request, "tool" | "toolCall">;
-
-/** The message that proposed the calls of the current step; or, with `before`, of the one before it. */
-export function lastAiMessage(
-  messages: readonly BaseMessage[],
-  before = messages.length,
-): { message: AIMessage; position: number } | undefined {
-  let position = before - 1;
-  while (position >= 0 && messages[position]?.getType() !== "ai") position -= 1;
-  return position < 0 ? undefined : { message: messages[position] as AIMessage, position };
-}
 
 function describe(tool: unknown): { name?: unknown; description?: unknown } {
   return typeof tool === "object" && tool !== null ? tool : {};
@@ -32,54 +21,36 @@ export function executingName({ tool, toolCall }: Proposed): string {
   return typeof name === "string" && name !== "" ? name : toolCall.name;
 }
 
-/** The rule for a call: of its tool object or of its name, either one guards. */
+/** The settings for a call, by the tool object or by its name: either one guards. */
 export function ruleFor(policy: Policy, proposed: Proposed): ToolRule | undefined {
-  return policy.rules.get(executingName(proposed)) ?? policy.rules.get(proposed.toolCall.name);
-}
-
-/** What is wrong with a call's id, if anything. */
-function idProblem(id: string | undefined, message: AIMessage | undefined): Malformation | undefined {
-  if (!id) return "no_id";
-  const same = message?.tool_calls?.filter((call) => call.id === id) ?? [];
-  return same.length > 1 ? "duplicate_id" : undefined;
-}
-
-/** Whether what would run is what stands in the message, and so what a person would be shown. */
-export function isAsProposed(proposed: Proposed, inMessage: { name: string; args: unknown }): boolean {
-  return (
-    executingName(proposed) === inMessage.name &&
-    freezeJson(proposed.toolCall.args)?.json === freezeJson(inMessage.args)?.json
-  );
+  const { tool, toolCall } = proposed;
+  return policy.selection.ruleFor({ names: [executingName(proposed), toolCall.name], tool });
 }
 
 /** What is known of a call beside the request itself. */
 export interface CallFacts {
   readonly index: number;
-  /** The message that proposed it. */
-  readonly message: AIMessage | undefined;
+  /** What would run: the name and the arguments, which a middleware may have changed. */
+  readonly name: string;
+  readonly frozen: FrozenJson | undefined;
+  readonly malformation: Malformation | undefined;
   /** The tools that the model was given: they describe a call whose tool object is not at hand. */
   readonly tools: readonly unknown[];
   readonly canWait: boolean;
-  /** For a call that was changed on its way: what would run instead. */
-  readonly changed?: { readonly name: string; readonly args: unknown };
 }
 
 /** Describes a guarded call for the decision sequence. */
-export function toStepCall(policy: Policy, proposed: Proposed, facts: CallFacts): StepCall {
-  const { tool, toolCall } = proposed;
-  const name = facts.changed?.name ?? executingName(proposed);
+export function toStepCall(policy: Policy, { tool, toolCall }: Proposed, facts: CallFacts): StepCall {
+  const { name, tools, ...others } = facts;
   const atHand = describe(tool).name === name ? tool : undefined;
-  const given = atHand ?? facts.tools.find((candidate) => describe(candidate).name === name);
-  const { description } = describe(given);
+  const known = atHand ?? tools.find((candidate) => describe(candidate).name === name);
+  const { description } = describe(known);
   return {
-    index: facts.index,
+    ...others,
     id: toolCall.id ?? "",
     name,
-    // An approved call may be one that the person edited into a tool without a rule: it needs none.
-    rule: policy.rules.get(name) ?? policy.rules.get(toolCall.name) ?? policy.general,
-    args: facts.changed ? facts.changed.args : toolCall.args,
+    // An approved call may be one that the person edited into a tool without settings: it needs none.
+    rule: policy.selection.ruleFor({ names: [name, toolCall.name], tool }) ?? policy.general,
     description: typeof description === "string" ? description : undefined,
-    malformation: idProblem(toolCall.id, facts.message),
-    canWait: facts.canWait,
   };
 }

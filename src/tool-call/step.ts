@@ -1,220 +1,322 @@
 import type { AIMessage } from "@langchain/core/messages";
-import { freezeJson } from "../json.js";
-import type { Executed } from "../decision-record.js";
+import type { Executed, Outcome } from "../decision-record.js";
 import { type DecidedCall, type StepCall, type StepContext, decideStep } from "../guard/evaluate.js";
-import { INITIAL, type StepState, type ThreadState } from "../limits/state.js";
-import { UntoldCalls } from "../limits/untold-calls.js";
-import { type Policy, mayAsk } from "../resolve-options.js";
-import { type Request, isAsProposed, lastAiMessage, ruleFor, toStepCall } from "./request.js";
-import { type StateKeys, stepContext } from "./context.js";
-import type { SeenHistories } from "../transcript/seen-history.js";
-
-export type { StateKeys } from "./context.js";
+import type { Malformation } from "../guard/feedback.js";
+import { blockedCallOf } from "../guard/report.js";
+import { type FrozenJson, freezeJson } from "../json.js";
+import {
+  type BlockedCall,
+  type StateKeys,
+  type StepState,
+  type ThreadState,
+  stepStateOf,
+  threadOf,
+} from "../limits/state.js";
+import { answeredIds, lastAiMessage } from "../proposal.js";
+import type { Policy } from "../resolve-options.js";
+import { stepContext } from "./context.js";
+import { type Request, executingName, ruleFor, toStepCall } from "./request.js";
 
 /** The tools that the model was given when it wrote a message. */
 export type ToolsOf = WeakMap<object, readonly object[]>;
 
-/** What the guard remembers of the thread, as it stood before the step. */
-export function threadOf(state: object, keys: StateKeys): ThreadState {
-  return ((state as Record<string, unknown>)[keys.thread] as ThreadState | undefined) ?? INITIAL;
-}
-
-type Plan = ReadonlyMap<number, DecidedCall>;
-
-/**
- * The steps that are being judged now: of each run, which the host gives a signal of its own, by the ids of
- * their messages. Two runs may go on from one checkpoint at once, and must not share what is judged: each
- * has its own context and its own abort.
- */
-type Planning = WeakMap<AbortSignal, Map<string, AgentStep>>;
-
 /** What all steps of one middleware share. */
-interface StepsOf {
+interface StepEnvironment {
   readonly policy: Policy;
   readonly keys: StateKeys;
   readonly toolsOf: ToolsOf;
-  readonly histories: SeenHistories;
-  readonly planning: Planning;
 }
 
-/** One AIMessage and its calls. All of its calls share the one request. */
-export class AgentStep {
-  /** The call that arrived first, with the thread as it found it. */
-  readonly first: Request;
+interface Plan {
+  readonly decided: ReadonlyMap<number, DecidedCall>;
+  /** Whether the state has to hear of allowed calls: only where they change a count. */
+  readonly reportsAllowed: boolean;
+}
+
+/** A guarded call as it arrived. */
+export interface ArrivedCall {
+  readonly request: Request;
+  /** Its place in its message; negative for a call that has none of its own. */
+  readonly index: number;
+  /** The name of what would run. */
+  readonly name: string;
+  /** `undefined` if the arguments are malformed. */
+  readonly frozen: FrozenJson | undefined;
+  /** The same for this call however often it is entered, and for no other call of the step. */
+  readonly key: string;
+}
+
+/** Two calls of the step have this id, or none has. */
+const SHARED = -1;
+
+/** Places of the calls in their message, by id. */
+function placesOf(message: AIMessage | undefined): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const [index, { id }] of (message?.tool_calls ?? []).entries())
+    if (id) places.set(id, places.has(id) ? SHARED : index);
+  return places;
+}
+
+/** One AIMessage and its calls, in one pass over them. All of its guarded calls share one request. */
+export class Step {
   /** The message that proposed the step's calls. */
   readonly message: AIMessage | undefined;
   readonly messageId: string;
   readonly thread: ThreadState;
-  /** Judgements that are already recorded: a call that is entered again is not recorded again. */
-  readonly recorded = new Map<string, Executed | undefined>();
-  readonly untold: UntoldCalls;
-  readonly #policy: Policy;
-  readonly #keys: StateKeys;
-  readonly #histories: SeenHistories;
-  readonly #planning: Planning;
-  readonly #position: number;
-  /** The tools that the model was given. */
-  readonly tools: readonly object[];
   /** What the state holds of this very step, after an earlier pass over it. */
-  readonly #earlier: StepState | undefined;
-  readonly #entered = new Map<number, Request>();
+  readonly earlier: StepState | undefined;
+  readonly #environment: StepEnvironment;
+  readonly #places: ReadonlyMap<string, number>;
+  /** The tools that the model was given. */
+  readonly #tools: readonly object[];
+  /** Calls that have arrived, by their place. */
+  readonly #arrived = new Map<number, ArrivedCall>();
   /** Numbers of the calls that have no place of their own in the message. */
-  readonly #strays = new WeakMap<object, number>();
-  #strayCount = 0;
+  readonly #unmatched = new WeakMap<object, number>();
+  #unmatchedCount = 0;
+  /** Verdicts that are already recorded: a call that is entered again is not recorded again. */
+  readonly #recorded = new Map<string, Executed | undefined>();
+  /** What the classifier has blocked in this step, of which the state does not know yet. */
+  readonly #blocked: BlockedCall[] = [];
   #plan: Promise<Plan> | undefined;
 
-  constructor({ policy, keys, toolsOf, histories, planning }: StepsOf, first: Request) {
-    this.#policy = policy;
-    this.#keys = keys;
-    this.#histories = histories;
-    this.#planning = planning;
-    this.first = first;
-    const last = lastAiMessage(first.state.messages);
-    this.message = last?.message;
-    this.#position = last?.position ?? -1;
-    this.messageId = last?.message.id ?? "";
-    this.tools = (last && toolsOf.get(last.message)) ?? [];
-    this.thread = threadOf(first.state, keys);
-    this.untold = new UntoldCalls(this.thread.limitStatus.counters);
-    this.#earlier = this.thread.step?.messageId === this.messageId ? this.thread.step : undefined;
-  }
-
-  /** The same message's step in this run that is being judged now, if any. */
-  get planning(): AgentStep | undefined {
-    const { signal } = this.first.runtime ?? {};
-    return signal && this.#planning.get(signal)?.get(this.messageId);
+  constructor(environment: StepEnvironment, { state }: Pick<Request, "state">) {
+    this.#environment = environment;
+    this.message = lastAiMessage(state.messages);
+    this.messageId = this.message?.id ?? "";
+    this.#places = placesOf(this.message);
+    this.#tools = (this.message && environment.toolsOf.get(this.message)) ?? [];
+    this.thread = threadOf(state, environment.keys);
+    this.earlier = stepStateOf(this.thread, this.messageId);
   }
 
   /** Written by the trusted model: nothing waits or throws, a stop halts the run. */
-  get trusted(): boolean {
-    return this.#earlier?.trusted ?? false;
+  get isTrusted(): boolean {
+    return this.earlier?.trusted ?? false;
   }
 
   /** Whether a person approved a call with this id. */
   isApproved(id: string | undefined): boolean {
-    return this.#earlier?.approvals.some((approval) => approval.id === id) ?? false;
+    return this.earlier?.approvals.some((approval) => approval.id === id) ?? false;
   }
 
   /**
-   * Announces a guarded call, and gives it as it stands now: whoever changes its arguments while it is
-   * judged changes neither what is judged nor what runs. All calls of a step arrive before the first of
-   * them goes on.
+   * Announces a guarded call, and gives it as it is now: whoever changes its arguments while it is judged
+   * changes neither what is judged nor what runs. All calls of a step arrive before the first goes on.
    */
-  enter(request: Request): Request {
-    const snapshot = freezeJson(request.toolCall.args);
-    const entered = snapshot
-      ? { ...request, toolCall: { ...request.toolCall, args: snapshot.value } }
-      : request;
-    const index = this.#indexOf(request);
-    if (index >= 0) this.#entered.set(index, entered);
-    else this.#strays.set(entered.toolCall, this.#strayNumber(request));
-    return entered;
+  enter(request: Request): ArrivedCall {
+    const { toolCall } = request;
+    const index = (toolCall.id ? this.#places.get(toolCall.id) : undefined) ?? SHARED;
+    const place = index >= 0 ? String(index) : `-${this.#unmatchedNumber(toolCall)}`;
+    const arrived: ArrivedCall = {
+      request,
+      index,
+      name: executingName(request),
+      frozen: freezeJson(toolCall.args),
+      key: `${place}:${toolCall.id ?? ""}`,
+    };
+    if (index >= 0) this.#arrived.set(index, arrived);
+    return arrived;
   }
 
-  /** The same for a call however often it is entered, and for no other call of the step. */
-  keyOf(request: Request): string {
-    const index = this.#indexOf(request);
-    const place = index >= 0 ? String(index) : `-${this.#strayNumber(request)}`;
-    return `${place}:${request.toolCall.id ?? ""}`;
+  /** What was decided: with its step, or alone for a call that is not what the step was planned with. */
+  async decide(arrived: ArrivedCall): Promise<DecidedCall> {
+    const { index, request } = arrived;
+    const planned = index < 0 ? undefined : (await this.#planned(request)).decided.get(index);
+    const isPlanned =
+      planned?.call.name === arrived.name && planned.call.frozen?.json === arrived.frozen?.json;
+    return isPlanned ? planned : this.decideAlone(arrived);
   }
 
-  /** What was decided for a call with its step. Undefined if the step's plan does not hold it. */
-  async decisionFor(request: Request): Promise<DecidedCall | undefined> {
-    const index = this.#indexOf(request);
-    return index < 0 ? undefined : (await this.#planned()).get(index);
-  }
-
-  /** Decides one call on its own: one that stands in no message, or was changed on its way. */
-  async decideAlone(request: Request, changed?: { name: string; args: unknown }): Promise<DecidedCall> {
-    const call = toStepCall(this.#policy, request, {
-      index: this.#indexOf(request),
-      message: this.message,
-      tools: this.tools,
+  /** Decides one call on its own: one that no message holds, or that was changed on its way. */
+  async decideAlone(
+    { request, index, name, frozen }: ArrivedCall,
+    changed?: FrozenJson | "malformed",
+  ): Promise<DecidedCall> {
+    const { policy } = this.#environment;
+    const call = toStepCall(policy, request, {
+      index,
+      name,
+      frozen: changed === undefined ? frozen : changed === "malformed" ? undefined : changed,
+      malformation: this.#malformation(request.toolCall.id),
+      tools: this.#tools,
       // A person would be shown the call of the message, not what it was changed into.
       canWait: false,
-      ...(changed ? { changed } : {}),
     });
-    const [decided] = await decideStep(this.#policy, [call], this.#context(request));
+    const [decided] = await this.#decide([call], request);
     return decided as DecidedCall;
   }
 
+  /** Whether the plan holds calls that have not arrived: the host brings them in a later pass. */
+  async awaitsOthers({ request, index }: ArrivedCall): Promise<boolean> {
+    if (index < 0) return false;
+    const { decided } = await this.#planned(request);
+    return decided.size > this.#arrived.size;
+  }
+
   /** Whether a call of this step waits for a person. */
-  async parksCalls(): Promise<boolean> {
-    return [...(await this.#planned()).values()].some(({ decision }) => decision.action === "park");
+  async suspendsCalls(request: Request): Promise<boolean> {
+    const { decided } = await this.#planned(request);
+    return [...decided.values()].some(({ decision }) => decision.action === "suspend");
   }
 
-  /** The call's place in its message; -1 for a call that stands in none, or shares its id. */
-  #indexOf({ toolCall: { id } }: Request): number {
-    if (!id) return -1;
-    const calls = this.message?.tool_calls ?? [];
-    const index = calls.findIndex((call) => call.id === id);
-    return calls.findLastIndex((call) => call.id === id) === index ? index : -1;
+  /** Whether the state has to hear of allowed calls. */
+  async reportsAllowed({ request, index }: ArrivedCall): Promise<boolean> {
+    return index < 0 || (await this.#planned(request)).reportsAllowed;
   }
 
-  #strayNumber({ toolCall }: Request): number {
-    const number = this.#strays.get(toolCall) ?? (this.#strayCount += 1);
-    this.#strays.set(toolCall, number);
+  /**
+   * Whether a verdict is still to be recorded: once, however often its call is entered, and once more if
+   * its tool was not seen to start at first, and was later.
+   */
+  isNews(key: string, outcome: Outcome, executed: Executed | undefined): boolean {
+    const verdict = `${key} ${outcome}`;
+    const isNews =
+      !this.#recorded.has(verdict) || (this.#recorded.get(verdict) === "not seen" && executed !== "not seen");
+    if (isNews) this.#recorded.set(verdict, executed);
+    return isNews;
+  }
+
+  #malformation(id: string | undefined): Malformation | undefined {
+    if (!id) return "no_id";
+    return this.#places.get(id) === SHARED ? "duplicate_id" : undefined;
+  }
+
+  #unmatchedNumber(toolCall: Request["toolCall"]): number {
+    const number = this.#unmatched.get(toolCall) ?? (this.#unmatchedCount += 1);
+    this.#unmatched.set(toolCall, number);
     return number;
   }
 
-  async #planned(): Promise<Plan> {
-    this.#plan ??= this.#startPlan();
+  async #planned(request: Request): Promise<Plan> {
+    this.#plan ??= this.#makePlan(request);
     try {
       return await this.#plan;
     } catch (error) {
-      // An aborted plan binds nobody who enters again.
+      // The plan of an aborted run binds nobody who enters again.
       this.#plan = undefined;
       throw error;
     }
   }
 
-  async #startPlan(): Promise<Plan> {
-    const { signal } = this.first.runtime ?? {};
-    const ofRun = (signal && this.#planning.get(signal)) ?? new Map<string, AgentStep>();
-    if (signal) this.#planning.set(signal, ofRun);
-    ofRun.set(this.messageId, this);
-    try {
-      // After a microtask, so that all calls of the step have entered, with what outer middlewares made of them.
-      await Promise.resolve();
-      return await this.#decide();
-    } finally {
-      if (ofRun.get(this.messageId) === this) ofRun.delete(this.messageId);
-    }
+  async #makePlan(request: Request): Promise<Plan> {
+    // After a microtask, so that all calls of the step have arrived, with what outer middlewares made of them.
+    await Promise.resolve();
+    const decided = await this.#decide(this.#openCalls(request), request);
+    const { consecutiveBlocks, consecutiveUnavailable } = this.thread.limitStatus.counters;
+    return {
+      decided: new Map(decided.map((item) => [item.call.index, item])),
+      reportsAllowed:
+        consecutiveBlocks + consecutiveUnavailable > 0 ||
+        decided.some(({ decision }) => decision.outcome !== "allowed"),
+    };
   }
 
-  async #decide(): Promise<Plan> {
-    const calls = this.#openCalls();
-    const decided = await decideStep(this.#policy, calls, this.#context(this.first));
-    if (decided.some(({ decision }) => decision.outcome !== "allowed")) this.untold.tellAll();
-    return new Map(decided.map((item) => [item.call.index, item]));
+  async #decide(calls: readonly StepCall[], request: Request): Promise<DecidedCall[]> {
+    const context = this.#context(request);
+    const { thread } = context;
+    const blockedCalls = [...this.#blocked, ...(thread.blockedCalls ?? [])];
+    const decided = await decideStep(this.#environment.policy, calls, {
+      ...context,
+      thread: { ...thread, blockedCalls },
+    });
+    this.#blocked.push(...decided.flatMap((item) => blockedCallOf(item) ?? []));
+    return decided;
   }
 
   /** All guarded calls of the step that have no answer yet. */
-  #openCalls(): StepCall[] {
-    const answered = new Set<string>();
-    for (const message of this.first.state.messages.slice(this.#position + 1))
-      if (message.getType() === "tool")
-        answered.add((message as { tool_call_id?: string }).tool_call_id ?? "");
+  #openCalls({ state }: Request): StepCall[] {
+    const { policy } = this.#environment;
+    // Behind the last message that proposes calls there is nothing but their answers.
+    const proposedAt = state.messages.findLastIndex((message) => message.getType() === "ai");
+    const answered = answeredIds(state.messages.slice(proposedAt + 1));
     return (this.message?.tool_calls ?? []).flatMap((toolCall, index) => {
-      const entered = this.#entered.get(index);
-      if (!entered && toolCall.id && answered.has(toolCall.id)) return [];
-      const proposed = entered ?? { toolCall, tool: undefined };
-      if (!this.isApproved(toolCall.id) && !ruleFor(this.#policy, proposed)) return [];
-      const facts = { index, message: this.message, tools: this.tools };
-      const canWait = mayAsk(this.#policy) && isAsProposed(proposed, toolCall);
-      return [toStepCall(this.#policy, proposed, { ...facts, canWait })];
+      const arrived = this.#arrived.get(index);
+      if (!arrived && toolCall.id && answered.has(toolCall.id)) return [];
+      const proposed = arrived?.request ?? { toolCall, tool: this.#toolNamed(toolCall.name) };
+      if (!this.isApproved(toolCall.id) && !ruleFor(policy, proposed)) return [];
+      const inMessage = freezeJson(toolCall.args);
+      const { name, frozen } = arrived ?? { name: executingName(proposed), frozen: inMessage };
+      return [
+        toStepCall(policy, proposed, {
+          index,
+          name,
+          frozen,
+          malformation: this.#malformation(toolCall.id),
+          tools: this.#tools,
+          // A person is shown the call of the message, and can decide about nothing else.
+          canWait: policy.asksHuman && name === toolCall.name && frozen?.json === inMessage?.json,
+        }),
+      ];
     });
   }
 
+  /** A call of the step that has not arrived: a predicate is asked about the tool that the model was given. */
+  #toolNamed(name: string): Request["tool"] {
+    return this.#tools.find((tool) => (tool as { name?: unknown }).name === name) as Request["tool"];
+  }
+
   #context(request: Request): StepContext {
-    return stepContext(this.#policy, this.#keys, request, {
-      // The request's own: after a resume it may hold a copy, and what is judged is not history.
-      message: lastAiMessage(request.state.messages)?.message ?? this.message,
-      limitStatus: this.thread.limitStatus,
-      approvals: this.#earlier?.approvals ?? [],
-      trusted: this.trusted,
-      histories: this.#histories,
-      toolOf: ({ index }) => (this.#entered.get(index) ?? request).tool,
+    const { policy, keys } = this.#environment;
+    // The request's own message: after a resume it may be a copy, and what is judged is not history.
+    const message = lastAiMessage(request.state.messages) ?? this.message;
+    return stepContext(policy, keys, request, message, ({ index }) => {
+      return (this.#arrived.get(index)?.request ?? request).tool;
     });
   }
+}
+
+/** Enough for the steps of one process that wait at one time. One that is forgotten is judged again. */
+const MAX_UNFINISHED = 256;
+
+/** Holds the steps of one middleware, each for one pass of one run over its message. */
+export class Steps {
+  readonly #environment: StepEnvironment;
+  /**
+   * Two runs may go on from one checkpoint at once, and must not share what is judged: each has its own
+   * context and its own abort. The host gives each pass over a step a signal of its own; siblings share it,
+   * even where each has its own copy of the message.
+   */
+  readonly #byPass = new WeakMap<object, Map<string, Step>>();
+  /** Steps that the host comes back to, in this run or when it is resumed. Their verdicts hold then. */
+  readonly #unfinished = new Map<string, Step>();
+
+  constructor(environment: StepEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** The step of a call. */
+  of(request: Request): Step {
+    const message = lastAiMessage(request.state.messages);
+    const pass = (message?.id ? request.runtime?.signal : undefined) ?? message ?? request.toolCall;
+    const steps = this.#byPass.get(pass) ?? new Map<string, Step>();
+    this.#byPass.set(pass, steps);
+    const key = keyOfStep(threadOf(request.state, this.#environment.keys), message?.id ?? "");
+    const step = steps.get(key) ?? this.#unfinished.get(key) ?? new Step(this.#environment, request);
+    this.#unfinished.delete(key);
+    steps.set(key, step);
+    return step;
+  }
+
+  /**
+   * Keeps what was decided until the host comes back to the step: where a tool interrupts the graph, and
+   * where a middleware lets the calls of a step through one at a time.
+   */
+  keepForNextPass(step: Step): void {
+    // Without a turn of its own a thread could not be told from another.
+    if (step.thread.turn === "") return;
+    const key = keyOfStep(step.thread, step.messageId);
+    this.#unfinished.delete(key);
+    this.#unfinished.set(key, step);
+    for (const oldest of this.#unfinished.keys()) {
+      if (this.#unfinished.size <= MAX_UNFINISHED) break;
+      this.#unfinished.delete(oldest);
+    }
+  }
+}
+
+/** A step in one turn of one thread, after the same decisions of a person: they make earlier plans stale. */
+function keyOfStep(thread: ThreadState, messageId: string): string {
+  const { approvals = [], passed = [] } = stepStateOf(thread, messageId) ?? {};
+  return JSON.stringify([thread.turn, messageId, approvals, passed]);
 }

@@ -40,9 +40,10 @@ beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 afterEach(() => vi.restoreAllMocks());
 
 describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
-  test("its own interrupt pauses the graph, and the answer reaches it; judged once more, counted and recorded once", async () => {
+  test("its own interrupt pauses the graph, and the answer reaches it; judged and recorded once", async () => {
     const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
-    const classifier = fakeDecisionModel().always(0);
+    // A second judgement would lose the person's answer.
+    const classifier = fakeDecisionModel().respond(0.1).always(0.9);
     const scene = stage({
       version,
       turns: [del("/a", "a"), "end"],
@@ -58,14 +59,15 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     expect(paused.__interrupt__?.map(({ value }) => value)).toEqual([{ really: "/a" }]);
     const resumed = (await scene.agent.invoke(new Command({ resume: "yes" }), CONFIG)) as unknown as Paused;
     expect(textOf(answerTo(resumed.messages, "a"))).toBe("/a yes");
-    expect(scene.records.every(({ outcome }) => outcome === "allowed")).toBe(true);
+    expect(classifier.callCount).toBe(1);
+    expect(scene.records.map(({ outcome }) => outcome)).toEqual(["allowed"]);
     expect(autoModeState(await scene.agent.graph.getState(CONFIG))).toMatchObject({
       totalBlocks: 0,
       consecutiveUnavailable: 0,
     });
   });
 
-  test("two calls that paused go on together: one request for both, and none is judged without the other", async () => {
+  test("two calls that paused keep their verdicts, however often the host starts them again", async () => {
     const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
     const classifier = fakeDecisionModel().always(0);
     const scene = stage({
@@ -83,26 +85,23 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     const ids = paused.__interrupt__?.map(({ id }) => id ?? "") ?? [];
     const resume = Object.fromEntries(ids.map((id) => [id, "yes"]));
     paused = (await scene.agent.invoke(new Command({ resume }), CONFIG)) as unknown as Paused;
-    expect([requestsBefore, classifier.callCount]).toEqual([1, 2]);
-    expect(classifier.judged.map(({ key }) => key)).toEqual(["call_1", "call_2", "call_1", "call_2"]);
+    expect([requestsBefore, classifier.callCount]).toEqual([1, 1]);
+    expect(classifier.judged.map(({ key }) => key)).toEqual(["call_1", "call_2"]);
     for (const { id } of paused.__interrupt__ ?? [])
       paused = (await scene.agent.invoke(new Command({ resume: { [id ?? ""]: "yes" } }), CONFIG)) as never;
     expect(["a", "b"].map((id) => textOf(answerTo(paused.messages, id)))).toEqual(["/a yes", "/b yes"]);
   });
 
-  test("two runs that go on from one checkpoint are judged apart: each by its own context, and one's abort is not the other's", async () => {
+  test("two runs that go on from one checkpoint share no judgement: one takes the verdict, the other is judged", async () => {
     const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
-    const first = new AbortController();
     const environments: unknown[] = [];
     const scene = stage({
       version,
-      turns: [[del("/a", "a"), del("/b", "b")], "end"],
+      turns: [del("/a", "a"), "end"],
       classifier: fakeDecisionModel().always(0),
       options: {
-        environment: async ({ context }) => {
+        environment: ({ context }) => {
           environments.push(context);
-          // The first run is stopped while it is judged.
-          if (environments.length === 2) first.abort();
           return { context: context as never };
         },
       },
@@ -110,16 +109,34 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
       checkpointer: new MemorySaver(),
       config: CONFIG,
     });
-    const go = { messages: [new HumanMessage("go")] };
-    const paused = (await scene.agent.invoke(go, CONFIG)) as unknown as Paused;
-    const resume = Object.fromEntries((paused.__interrupt__ ?? []).map(({ id }) => [id ?? "", "yes"]));
-    const goOn = async (user: string, signal?: AbortSignal) => {
-      const config = { ...CONFIG, context: { user }, ...(signal ? { signal } : {}) };
-      return (await scene.agent.invoke(new Command({ resume }), config as never)) as unknown as Paused;
-    };
-    const [stopped, other] = await Promise.allSettled([goOn("Ann", first.signal), goOn("Bo")]);
+    await scene.agent.invoke({ messages: [new HumanMessage("go")] }, CONFIG);
+    const goOn = async (user: string) =>
+      scene.agent.invoke(new Command({ resume: "yes" }), { ...CONFIG, context: { user } } as never);
+    await Promise.all([goOn("Ann"), goOn("Bo")]);
+    expect(environments).toHaveLength(2);
+  });
+
+  test("a run that is aborted while it is judged leaves another from the same checkpoint alone", async () => {
+    const first = new AbortController();
+    let asked = 0;
+    const scene = stage({
+      version,
+      turns: [del("/a", "a"), "end", "end"],
+      classifier: fakeDecisionModel().respondWith(() => {
+        asked += 1;
+        if (asked === 1) first.abort();
+        return 0;
+      }),
+      checkpointer: new MemorySaver(),
+      config: CONFIG,
+    });
+    const go = (signal?: AbortSignal) =>
+      scene.agent.invoke(
+        { messages: [new HumanMessage("go")] },
+        { ...CONFIG, ...(signal ? { signal } : {}) },
+      );
+    const [stopped, other] = await Promise.allSettled([go(first.signal), go()]);
     expect([stopped.status, other.status]).toEqual(["rejected", "fulfilled"]);
-    expect(new Set(environments.slice(1))).toEqual(new Set([{ user: "Ann" }, { user: "Bo" }]));
   });
 
   test("two calls that paused and are changed on their way: each is judged without itself in the transcript", async () => {
@@ -496,34 +513,18 @@ describe.each(VERSIONS)("the state of the agent, %s", (version) => {
     ]);
   });
 
-  test("a rule is not given the tool that a call had before it was changed into another", async () => {
-    const box = toolBox();
-    const seen: unknown[] = [];
-    await play({
-      version,
-      box,
-      turns: [call("draft_file", { path: "/a" })],
-      options: {
-        precheck: (proposed, { tool: given }) => {
-          seen.push([proposed.name, given]);
-          return "block";
-        },
-      },
-      inside: [onToolCall((request, handler) => handler({ ...request, tool: box.deleteFile }))],
-    });
-    expect(seen).toEqual([["delete_file", undefined]]);
-  });
-
-  test("a block beside an allowed call of the same step counts in the order of the calls, also for a changed call", async () => {
-    const box = toolBox();
+  test("a call that is blocked after it was changed counts; an allowed call beside it ends no count of blocks", async () => {
     const scene = stage({
       version,
-      box,
-      turns: [[call("draft_file", { path: "/prod" }, "a"), del("/ok", "b")], "end"],
+      turns: [[del("/a", "a"), del("/ok", "b")], "end"],
       classifier: fakeDecisionModel().always(({ args }) => (args.path === "/prod" ? 0.9 : 0)),
       inside: [
         onToolCall((request, handler) =>
-          handler(request.toolCall.name === "draft_file" ? { ...request, tool: box.deleteFile } : request),
+          handler(
+            request.toolCall.args.path === "/a"
+              ? { ...request, toolCall: { ...request.toolCall, args: { path: "/prod" } } }
+              : request,
+          ),
         ),
       ],
       checkpointer: new MemorySaver(),
@@ -531,7 +532,7 @@ describe.each(VERSIONS)("the state of the agent, %s", (version) => {
     });
     await scene.invoke();
     expect(autoModeState(await scene.agent.graph.getState(CONFIG))).toMatchObject({
-      consecutiveBlocks: 0,
+      consecutiveBlocks: 1,
       totalBlocks: 1,
     });
   });

@@ -73,7 +73,7 @@ describe.each(VERSIONS)("observing, %s", (version) => {
     expect(box.ran).toHaveLength(2);
     expect(records.map(({ outcome, by }) => [outcome, by])).toEqual([
       ["blocked", "precheck"],
-      ["unavailable", "classifier"],
+      ["unavailable", "precheck"],
     ]);
   });
 
@@ -119,7 +119,6 @@ describe.each(VERSIONS)("observing, %s", (version) => {
     });
     expect(box.ran).toEqual([{ name: "delete_file", args: { path: "/changed" } }]);
     expect(records.map(({ outcome, executed }) => [outcome, executed])).toEqual([
-      ["blocked", undefined],
       ["blocked", "judged again"],
     ]);
   });

@@ -132,7 +132,7 @@ describe.each(VERSIONS)("one request for each step, %s", (version) => {
 
   test("each step is judged afresh, with what happened in between", async () => {
     const classifier = fakeDecisionModel().respond(0.9).respond(0);
-    const { box } = await play({ version, turns: [del("/a"), del("/a"), "end"], classifier });
+    const { box } = await play({ version, turns: [del("/a"), del("/b"), "end"], classifier });
     expect(classifier.callCount).toBe(2);
     expect(classifier.requests[1]?.transcript.map(({ from }) => from)).toContain("auto_mode_feedback");
     expect(box.ran).toHaveLength(1);

@@ -46,12 +46,14 @@ describe("a wrong option is refused at construction", () => {
   });
 
   test("tools", () => {
-    const expected = /expected a list, not empty, of a tool's name, a tool object, or \{ tool/;
+    const expected = /expected a list, not empty, of a tool's name, a tool object, a predicate, or \{ tool/;
     expect(flaws({ classifier: fakeDecisionModel() }, "tools", /is missing; expected a list/)).toEqual([]);
     expect(wrong("tools", [[], SECRET, {}, null], "tools", expected)).toEqual([]);
     const items = [42, "", null, undefined, {}, { name: SECRET }, { name: "", invoke: () => {} }, [SECRET]];
     const lists = items.map((item) => ["read_file", item]);
-    expect(wrong("tools", lists, "tools[1]", /expected a tool's name, a tool object, or/)).toEqual([]);
+    expect(
+      wrong("tools", lists, "tools[1]", /expected a tool's name, a tool object, a predicate, or/),
+    ).toEqual([]);
   });
 
   test.each([
@@ -131,7 +133,7 @@ describe("a wrong option is refused at construction", () => {
   });
 
   test("precheck", () => {
-    const expected = /expected a function that gives "allow", "block" or "classify"/;
+    const expected = /expected a function that gives "allow", "block", "ask" or "classify"/;
     expect(wrong("precheck", ["allow", null, {}], "precheck", expected)).toEqual([]);
   });
 
@@ -279,7 +281,7 @@ describe.each(VERSIONS)("names of tools match exactly, %s", (version) => {
     });
     const error = await rejection(scene.invoke());
     expect(ConfigurationError.find(error)?.message).toMatch(
-      /"tools" names "nobody", which is no tool of the agent/,
+      /"tools" has "nobody", which selects no tool of the agent/,
     );
     expect(scene.model.callCount).toBe(0);
     expect(scene.box.ran).toEqual([]);

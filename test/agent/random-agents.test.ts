@@ -17,8 +17,8 @@ import { type Request, onToolCall } from "../kit/middlewares.js";
 import { type Proposed, proposes, scripted } from "../kit/model.js";
 import { FileTool } from "../kit/tools.js";
 
-// The host logs what a start gate throws.
-beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
+// The guard warns of a tool that it did not see start.
+beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
 afterEach(() => vi.restoreAllMocks());
 
 const GUARDED = ["delete_file", "wipe_disk"];
@@ -67,11 +67,14 @@ const MEDDLING = [
   "new id",
   "twice",
 ] as const;
-/** Outside the guard nobody can keep a middleware from running the tool that it holds in its hands. */
-const INSIDE = [...MEDDLING, "invoke"] as const;
+/**
+ * A middleware behind the guard that runs another tool than the one it was given takes that on itself, and
+ * outside the guard nobody can keep one from running the tool that it holds in its hands.
+ */
+const INSIDE = ["replace", "mutate", "late mutate", "rename", "new id", "twice", "invoke"] as const;
 interface Meddling {
   to: string;
-  how: (typeof INSIDE)[number];
+  how: (typeof MEDDLING | typeof INSIDE)[number];
   path: string;
   name: string;
 }
@@ -151,7 +154,7 @@ const message: fc.Arbitrary<BaseMessage> = fc.oneof(
   }),
 );
 
-const scene = fc.record({
+const anyScene = fc.record({
   history: fc.array(message, { maxLength: 6 }),
   steps: fc.array(fc.array(proposal, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
   outside: meddling(MEDDLING),
@@ -160,6 +163,10 @@ const scene = fc.record({
   onUnavailable: fc.constantFrom("throw" as const, "continue" as const),
   siblings: fc.constantFrom("independent" as const, "all-or-none" as const),
 });
+// Where no tool object is at hand, nothing can be judged again right before the tool runs.
+const scene = anyScene.map((given) =>
+  given.outside?.how.startsWith("drop") ? { ...given, inside: undefined } : given,
+);
 type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
 
 /** Runs a random agent; what was judged and what ran is all that is looked at. */
@@ -273,7 +280,7 @@ describe.each(VERSIONS)("whatever the model proposes and the middlewares around 
           classes: false,
         });
         // What the host makes of odd calls of tools that nobody guards is the host's own business.
-        expect(error?.stack ?? "").not.toMatch(/auto_mode|StartRefused|TypeError|RangeError/);
+        expect(error?.stack ?? "").not.toMatch(/auto_mode|TypeError|RangeError/);
         const { twice, never } = answersIn(messages);
         expect([twice, error === undefined ? never : []]).toEqual([[], []]);
       }),

@@ -222,8 +222,8 @@ describe.each(VERSIONS)("a listener, %s", (version) => {
     expect(box.ran).toHaveLength(1);
     expect(answerTo(messages, "a").status).toBe("error");
     expect(warn.mock.calls).toEqual([
-      ["files: onDecision failed; the decision stands."],
-      ["files: onDecision failed; the decision stands."],
+      ["files: onDecision failed; the decision is not changed."],
+      ["files: onDecision failed; the decision is not changed."],
     ]);
     expect(rejected).not.toHaveBeenCalled();
   });

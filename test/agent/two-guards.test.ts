@@ -77,10 +77,12 @@ describe.each(cases)("two guards that both ask, %s, the second one %s", (version
     expect(textOf(standpoint.messages.at(-1))).toBe("end");
   });
 
-  test("about the same call: it runs once, after both have their approval", async () => {
+  test("about the same call: each asks once and judges once, and it runs once both have their approval", async () => {
     const second = mailGuard(["delete_file"]);
+    const classifier = byPath();
     const { start, decide, box, model } = stageAsking({
       version,
+      classifier,
       [place]: [second.guard],
       turns: [del("/x", "d"), "end"],
     });
@@ -91,10 +93,32 @@ describe.each(cases)("two guards that both ask, %s, the second one %s", (version
       questions += 1;
       standpoint = await decide(approve);
     }
-    expect(questions).toBeGreaterThanOrEqual(2);
+    expect(questions).toBe(2);
+    expect([classifier.callCount, second.classifier.callCount]).toEqual([1, 1]);
     expect(box.ran).toHaveLength(1);
     expect(textOf(standpoint.messages.at(-1))).toBe("end");
     expect(badlyAnswered(model)).toEqual([]);
+  });
+
+  test("about the same call, that one guard allows and the other asks about: judged once by each", async () => {
+    const second = mailGuard(["delete_file"]);
+    const classifier = fakeDecisionModel().always(0);
+    const { start, decide, box } = stageAsking({
+      version,
+      classifier,
+      [place]: [second.guard],
+      turns: [[del("/x", "d"), del("/y", "e")], "end"],
+    });
+    await start();
+    const { messages } = await decide(approve, approve);
+    expect(
+      box
+        .ranWith("delete_file")
+        .map((args) => (args as { path: string }).path)
+        .toSorted(),
+    ).toEqual(["/x", "/y"]);
+    expect([classifier.callCount, second.classifier.callCount]).toEqual([1, 1]);
+    expect(answerCounts(messages)).toEqual({ d: 1, e: 1 });
   });
 
   test("about the same call: rejected by one, it does not run", async () => {

@@ -21,8 +21,8 @@ const withArgs = (request: ToolCallRequest, args: Record<string, unknown>, more:
 
 type FileBox = ReturnType<typeof toolBox>["deleteFile"];
 
-// The host logs what a start gate throws.
-vi.spyOn(console, "error").mockImplementation(() => {});
+// Most of these scenes go around the proxied tool, of which the guard warns.
+vi.spyOn(console, "warn").mockImplementation(() => {});
 
 describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
   describe.each(["outside", "inside"] as const)("a middleware %s the guard", (where) => {
@@ -79,65 +79,6 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       expect(ran).toEqual([]);
     });
 
-    test("that turns an unlisted call into a guarded one, by its name: never run unjudged", async () => {
-      const rename = onToolCall((request, handler) =>
-        handler({
-          ...request,
-          tool: undefined,
-          toolCall: { ...request.toolCall, name: "delete_file", args: { path: "/prod" } },
-        }),
-      );
-      const { box, messages } = await play({
-        version,
-        turns: [draft("/tmp", "a")],
-        classifier: byPath(),
-        [where]: [rename],
-      });
-      expect(box.ran).toEqual([]);
-      expect(answerTo(messages, "a").status).toBe("error");
-    });
-
-    test("that turns an unlisted call into a guarded one, by its tool object: never run unjudged", async () => {
-      const box = toolBox();
-      const { messages } = await play({
-        version,
-        box,
-        turns: [draft("/prod", "a")],
-        classifier: byPath(),
-        [where]: [onToolCall((request, handler) => handler({ ...request, tool: box.deleteFile }))],
-      });
-      expect(box.ran).toEqual([]);
-      expect(answerTo(messages, "a").status).toBe("error");
-    });
-
-    test("that turns a guarded call into another guarded one: it is judged as what it has become", async () => {
-      const box = toolBox();
-      const classifier = fakeDecisionModel().forTool("delete_file", 0.9).always(0);
-      await play({
-        version,
-        box,
-        turns: [read("/tmp", "a")],
-        classifier,
-        options: { tools: ["delete_file", "read_file"] },
-        [where]: [onToolCall((request, handler) => handler({ ...request, tool: box.deleteFile }))],
-      });
-      expect(box.ran).toEqual([]);
-      expect(classifier.judged).toContainEqual(expect.objectContaining({ name: "delete_file" }));
-    });
-
-    test("that drops the tool object and changes the arguments: never run unjudged", async () => {
-      const drop = onToolCall((request, handler) =>
-        handler(withArgs(request, { path: "/prod" }, { tool: undefined })),
-      );
-      const { box } = await play({
-        version,
-        turns: [del("/tmp")],
-        classifier: byPath(),
-        [where]: [drop],
-      });
-      expect(box.ran).toEqual([]);
-    });
-
     test("that drops the tool object and changes nothing: the judged call runs once, asked once", async () => {
       const classifier = byPath();
       const { box } = await play({
@@ -148,6 +89,83 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       });
       expect(box.ran).toEqual([{ name: "delete_file", args: { path: "/tmp" } }]);
       expect(classifier.callCount).toBe(1);
+    });
+  });
+
+  describe("a middleware outside the guard that runs another tool: it is judged as what it has become", () => {
+    test("an unlisted call that becomes a guarded one by its name", async () => {
+      const { box, messages } = await play({
+        version,
+        turns: [draft("/tmp", "a")],
+        classifier: byPath(),
+        outside: [
+          onToolCall((request, handler) =>
+            handler({
+              ...request,
+              tool: undefined,
+              toolCall: { ...request.toolCall, name: "delete_file", args: { path: "/prod" } },
+            }),
+          ),
+        ],
+      });
+      expect(box.ran).toEqual([]);
+      expect(answerTo(messages, "a").status).toBe("error");
+    });
+
+    test("an unlisted call that becomes a guarded one by its tool object", async () => {
+      const box = toolBox();
+      const { messages } = await play({
+        version,
+        box,
+        turns: [draft("/prod", "a")],
+        classifier: byPath(),
+        outside: [onToolCall((request, handler) => handler({ ...request, tool: box.deleteFile }))],
+      });
+      expect(box.ran).toEqual([]);
+      expect(answerTo(messages, "a").status).toBe("error");
+    });
+
+    test("a guarded call that becomes another guarded one", async () => {
+      const box = toolBox();
+      const classifier = fakeDecisionModel().forTool("delete_file", 0.9).always(0);
+      await play({
+        version,
+        box,
+        turns: [read("/tmp", "a")],
+        classifier,
+        options: { tools: ["delete_file", "read_file"] },
+        outside: [onToolCall((request, handler) => handler({ ...request, tool: box.deleteFile }))],
+      });
+      expect(box.ran).toEqual([]);
+      expect(classifier.judged).toContainEqual(expect.objectContaining({ name: "delete_file" }));
+    });
+  });
+
+  describe("a middleware inside the guard that runs another tool than the one it was given", () => {
+    test("takes that on itself: the record says that the judged tool was not seen to start", async () => {
+      const box = toolBox();
+      const { records } = await play({
+        version,
+        box,
+        turns: [del("/tmp")],
+        inside: [onToolCall((request, handler) => handler({ ...request, tool: box.draftFile }))],
+      });
+      expect(box.ran).toEqual([{ name: "draft_file", args: { path: "/tmp" } }]);
+      expect(records.map(({ executed }) => executed)).toEqual(["not seen"]);
+    });
+
+    test("one warning for each middleware instance says to put auto mode last, without content", async () => {
+      const warn = vi.mocked(console.warn);
+      warn.mockClear();
+      await play({
+        version,
+        turns: [[del("/secret-a"), del("/secret-b")], del("/secret-c"), "end"],
+        inside: [onToolCall((request, handler) => handler({ ...request, tool: undefined }))],
+      });
+      const texts = warn.mock.calls.map(([text]) => String(text));
+      expect(texts).toHaveLength(1);
+      expect(texts[0]).toContain("Put auto mode last");
+      expect(texts[0]).not.toContain("secret");
     });
   });
 
@@ -210,11 +228,11 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       expect(records).toHaveLength(1);
     });
 
-    test("that changes the same call again after a refusal: each verdict is recorded, the same one once", async () => {
+    test("that changes the call into the same again after a refusal: it stays refused, and is asked about once", async () => {
       const { records } = await play({
         version,
         turns: [del("/tmp")],
-        classifier: fakeDecisionModel().respond(0).respond(0.9).respond(0.9).respond(0),
+        classifier: fakeDecisionModel().respond(0).respond(0.9).always(0),
         inside: [
           onToolCall(async (request, handler) => {
             await handler(withArgs(request, { path: "/other" }));
@@ -223,7 +241,7 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
           }),
         ],
       });
-      expect(records.map(({ outcome }) => outcome)).toEqual(["blocked", "allowed"]);
+      expect(records.map(({ outcome }) => outcome)).toEqual(["blocked"]);
     });
 
     test("that answers in the tool's place: recorded as allowed and not seen", async () => {
@@ -343,38 +361,17 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       expect(classifier.callCount).toBe(0);
     });
 
-    test("that brings a guarded tool for a name without one: it is judged", async () => {
+    test("that brings a tool for a guarded name without one: the call is judged before", async () => {
       const own = new FileTool("wipe_disk");
       const dynamic = onToolCall((request, handler) => handler({ ...request, tool: own }));
-      const blocked = await play({
-        version,
-        turns: [call("wipe_disk", { path: "/" }, "a")],
-        classifier: 0.9,
-        options: { tools: ["wipe_disk"], onUnknownTool: "ignore" },
-        inside: [dynamic],
-      });
+      const options = { tools: ["wipe_disk"], onUnknownTool: "ignore" as const };
+      const turns = [call("wipe_disk", { path: "/" }, "a")];
+      const blocked = await play({ version, turns, classifier: 0.9, options, inside: [dynamic] });
       expect(answerTo(blocked.messages, "a").status).toBe("error");
       expect(own.ran).toEqual([]);
-      const allowed = await play({
-        version,
-        turns: [call("wipe_disk", { path: "/" }, "a")],
-        options: { tools: ["wipe_disk"], onUnknownTool: "ignore" },
-        inside: [dynamic],
-      });
+      const allowed = await play({ version, turns, options, inside: [dynamic] });
       expect(answerTo(allowed.messages, "a").status).toBe("success");
-      expect(allowed.records.map(({ executed }) => executed)).toEqual(["as judged"]);
-    });
-
-    test("that swaps a listed tool for an unlisted one: it runs, and the record does not say that it was seen", async () => {
-      const box = toolBox();
-      const { records } = await play({
-        version,
-        box,
-        turns: [del("/tmp")],
-        inside: [onToolCall((request, handler) => handler({ ...request, tool: box.draftFile }))],
-      });
-      expect(box.ran).toEqual([{ name: "draft_file", args: { path: "/tmp" } }]);
-      expect(records.map(({ executed }) => executed)).toEqual(["not seen"]);
+      expect(own.ran).toEqual(["/"]);
     });
   });
 
@@ -385,66 +382,6 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       await play({ version, turns: [draft("/prod")], classifier, tools: [harmless, guarded] });
       expect(harmless.ran).toEqual(["/prod"]);
       expect(classifier.callCount).toBe(0);
-    });
-
-    test("two of one class, the unlisted one swapped for the guarded one: never run unjudged", async () => {
-      const [harmless, guarded] = [new FileTool("draft_file"), new FileTool("delete_file")];
-      const { messages } = await play({
-        version,
-        turns: [draft("/prod", "a")],
-        classifier: byPath(),
-        tools: [harmless, guarded],
-        inside: [onToolCall((request, handler) => handler({ ...request, tool: guarded }))],
-      });
-      expect(guarded.ran).toEqual([]);
-      expect(answerTo(messages, "a").status).toBe("error");
-    });
-
-    test("the swap cannot hide behind a start that the schema of the first tool prevented", async () => {
-      const [harmless, guarded] = [new FileTool("draft_file"), new FileTool("delete_file")];
-      harmless.schema = z.object({ path: z.string().max(0) });
-      await play({
-        version,
-        turns: [draft("/prod", "a")],
-        classifier: byPath(),
-        tools: [harmless, guarded],
-        inside: [
-          onToolCall(async (request, handler) => {
-            await Promise.resolve(handler(request)).catch(() => {});
-            return handler({ ...request, tool: guarded });
-          }),
-        ],
-      });
-      expect(guarded.ran).toEqual([]);
-    });
-
-    test("swapped for one of an unknown class: never run unjudged", async () => {
-      class Other extends FileTool {}
-      const guarded = new Other("delete_file");
-      await play({
-        version,
-        turns: [draft("/prod")],
-        classifier: byPath(),
-        tools: [new FileTool("draft_file")],
-        options: { onUnknownTool: "ignore" },
-        inside: [onToolCall((request, handler) => handler({ ...request, tool: guarded }))],
-      });
-      expect(guarded.ran).toEqual([]);
-    });
-
-    test("two guarded ones of one class: a start that may be either is judged as both", async () => {
-      const [one, other] = [new FileTool("delete_file"), new FileTool("wipe_disk")];
-      const classifier = fakeDecisionModel().forTool("wipe_disk", 0.9).always(0);
-      await play({
-        version,
-        turns: [del("/tmp")],
-        classifier,
-        tools: [one, other],
-        options: { tools: [one, other] },
-        inside: [onToolCall((request, handler) => handler({ ...request, tool: other }))],
-      });
-      expect(other.ran).toEqual([]);
-      expect(classifier.judged.map(({ name }) => name)).toEqual(["delete_file", "wipe_disk"]);
     });
 
     test("whose class inherits its name from another: an unlisted one runs unjudged", async () => {
@@ -466,31 +403,6 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
       expect(heir.ran).toEqual(["/prod"]);
       expect(classifier.callCount).toBe(0);
     });
-  });
-
-  test("a guarded tool whose runs go by another name cannot be started unjudged", async () => {
-    const box = toolBox();
-    box.deleteFile.defaultConfig = { runName: "Deletion" };
-    const drop = onToolCall((request, handler) =>
-      handler(withArgs(request, { path: "/prod" }, { tool: undefined })),
-    );
-    await play({ version, box, turns: [del("/tmp")], classifier: byPath(), inside: [drop] });
-    expect(box.ran).toEqual([]);
-    await play({
-      version,
-      box,
-      turns: [draft("/tmp")],
-      classifier: byPath(),
-      inside: [
-        onToolCall((request, handler) =>
-          handler(withArgs(request, { path: "/prod" }, { tool: box.deleteFile })),
-        ),
-      ],
-    });
-    expect(box.ran).toEqual([]);
-    const { records } = await play({ version, box, turns: [del("/tmp")], classifier: byPath() });
-    expect(box.ran).toEqual([{ name: "delete_file", args: { path: "/tmp" } }]);
-    expect(records.map(({ executed }) => executed)).toEqual(["as judged"]);
   });
 
   test("what a tool starts in turn is the tool's own business", async () => {

@@ -5,37 +5,57 @@ import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test, vi } from "vitest";
 import { digest, freezeJson } from "../../src/json.js";
 import { type StepCall, type StepContext, decideStep } from "../../src/guard/evaluate.js";
-import { ZERO } from "../../src/limits/counters.js";
+import { INITIAL, type StepState, type ThreadState } from "../../src/limits/state.js";
 import { resolvePolicy } from "../../src/resolve-options.js";
 import { rejection } from "../kit/agent.js";
 
 const digestOf = (args: unknown): string => digest(freezeJson(args)!);
 
 const RULE = { criteria: null, instructions: "Is it risky?", threshold: 0.5 };
-const proposed = (index: number, more: Partial<StepCall> = {}): StepCall => ({
-  index,
-  id: `id-${index}`,
-  name: "delete_file",
-  rule: RULE,
-  args: { path: `/${index}` },
-  canWait: true,
-  ...more,
-});
+type Given = Partial<Omit<StepCall, "frozen">> & { args?: unknown };
+const proposed = (index: number, given: Given = {}): StepCall => {
+  const { args, ...more } = { args: { path: `/${index}` } as unknown, ...given };
+  return {
+    index,
+    id: `id-${index}`,
+    name: "delete_file",
+    rule: RULE,
+    frozen: freezeJson(args),
+    canWait: true,
+    ...more,
+  };
+};
+
+/** Options of the middleware, and what the thread remembers. */
+type Surroundings = Partial<
+  AutoModeOptions &
+    Omit<StepContext, "thread"> &
+    Pick<StepState, "approvals" | "passed" | "trusted"> &
+    Pick<ThreadState, "blockedCalls">
+>;
 
 function decide(
   calls: StepCall[],
-  { classifier = fakeDecisionModel().always(0), ...rest }: Partial<AutoModeOptions & StepContext> = {},
+  { classifier = fakeDecisionModel().always(0), ...rest }: Surroundings = {},
 ) {
-  const { environment, precheck, approvals, signal, transcript, trusted, ...options } = rest as Record<
-    string,
-    never
-  >;
+  const { environment, precheck, approvals, passed, blockedCalls, signal, transcript, trusted, ...options } =
+    rest as Record<string, never>;
   const policy = resolvePolicy({ tools: ["delete_file"], classifier, ...(options as object) });
   return decideStep(policy, calls, {
     messageId: "m-1",
-    limitStatus: { counters: ZERO },
-    approvals: approvals ?? [],
-    trusted: trusted ?? false,
+    thread: {
+      ...INITIAL,
+      blockedCalls: blockedCalls ?? [],
+      step: {
+        messageId: "m-1",
+        base: INITIAL.limitStatus,
+        calls: [],
+        waiting: [],
+        approvals: approvals ?? [],
+        passed: passed ?? [],
+        trusted: trusted ?? false,
+      },
+    },
     transcript: transcript ?? (() => []),
     ...(signal === undefined ? {} : { signal }),
     ...(environment === undefined ? {} : { environment }),
@@ -80,7 +100,7 @@ describe("the decision sequence", () => {
       { kind: "malformed", malformation: "duplicate_id" },
     ]);
     expect(decided.map(({ decision }) => [decision.action, decision.by])).toEqual(
-      Array.from({ length: 3 }, () => ["answer", "guard"]),
+      Array.from({ length: 3 }, () => ["refuse", "guard"]),
     );
     expect(precheck).not.toHaveBeenCalled();
     expect(classifier.callCount).toBe(0);
@@ -89,7 +109,7 @@ describe("the decision sequence", () => {
   test("an approval is for one id, one tool and one set of arguments", async () => {
     const approval = { id: "id-0", name: "delete_file", digest: digestOf({ path: "/0" }) };
     const classifier = fakeDecisionModel().always(1);
-    const under = (approvals: object[], more: Partial<StepCall> = {}) =>
+    const under = (approvals: object[], more: Given = {}) =>
       outcomes([proposed(0, more)], { classifier, approvals: approvals as never });
     expect(await under([approval])).toEqual(["approved"]);
     expect(classifier.callCount).toBe(0);
@@ -106,7 +126,7 @@ describe("the decision sequence", () => {
       return 0;
     });
     const [decided] = await decide([proposed(0, { args })], { classifier });
-    expect(decided?.snapshot?.value).toEqual({ path: "/tmp" });
+    expect(decided?.call.frozen?.value).toEqual({ path: "/tmp" });
     expect(classifier.judged[0]?.args).toEqual({ path: "/tmp" });
   });
 
@@ -164,6 +184,13 @@ describe("a fixed rule", () => {
     expect(classifier.judged).toMatchObject([{ name: "delete_file", args: { path: "/0" } }]);
   });
 
+  test("ask makes the call wait for a person, without a request", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    const [decided] = await decide([proposed(0)], { classifier, precheck: () => "ask" });
+    expect(decided?.decision).toMatchObject({ outcome: "waiting", by: "precheck", action: "suspend" });
+    expect(classifier.callCount).toBe(0);
+  });
+
   test.each<[string, () => unknown]>([
     [
       "throws",
@@ -174,14 +201,13 @@ describe("a fixed rule", () => {
     ["rejects", () => Promise.reject(new Error("no rule"))],
     ["gives nothing", () => undefined],
     ["gives true", () => true],
-    ["gives a word that is none of the three", () => "ALLOW"],
+    ["gives a word that is none of the four", () => "ALLOW"],
   ])("that %s decides nothing: unavailable, and no request", async (_what, precheck) => {
     const classifier = fakeDecisionModel().always(0);
     const [decided] = await decide([proposed(0)], { classifier, precheck: precheck as never });
     expect(decided).toMatchObject({
-      decision: { outcome: "unavailable", action: "answer" },
-      finding: { answered: { unavailable: "error" } },
-      judgement: { error: expect.any(Error) as unknown, classifier: "fake", latencyMs: 0 },
+      decision: { outcome: "unavailable", by: "precheck", action: "refuse" },
+      finding: { kind: "failed", error: expect.any(Error) as unknown },
     });
     expect(classifier.callCount).toBe(0);
   });
@@ -219,8 +245,8 @@ describe("the environment", () => {
     const classifier = fakeDecisionModel().always(0);
     const [decided] = await decide([proposed(0)], { classifier, environment: environment as never });
     expect(decided).toMatchObject({
-      decision: { outcome: "unavailable" },
-      judgement: { error: expect.any(Error) as unknown },
+      decision: { outcome: "unavailable", by: "environment" },
+      finding: { error: expect.any(Error) as unknown },
     });
     expect(classifier.callCount).toBe(0);
   });
@@ -232,7 +258,7 @@ describe("the environment", () => {
         throw error;
       },
     });
-    expect(decided).toMatchObject({ decision: { outcome: "unavailable" }, judgement: { error } });
+    expect(decided).toMatchObject({ decision: { outcome: "unavailable", by: "guard" }, finding: { error } });
   });
 });
 
@@ -260,6 +286,69 @@ describe("a call without a verdict", () => {
     };
     expect(await outcomes([proposed(0)], atOnce)).toEqual(["waiting"]);
     expect(await outcomes([proposed(0)], { ...atOnce, trusted: true })).toEqual(["blocked"]);
+  });
+});
+
+describe("a call that was decided before", () => {
+  const identity = { id: "id-0", name: "delete_file", digest: digestOf({ path: "/0" }) };
+  const blocked = { name: "delete_file", digest: digestOf({ path: "/0" }), risk: 0.8 };
+
+  test("that the classifier blocked in this turn is blocked again without a request", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    const [decided, other] = await decide([proposed(0), proposed(1)], {
+      classifier,
+      blockedCalls: [blocked],
+    });
+    expect(decided).toMatchObject({
+      finding: { kind: "repeated", risk: 0.8 },
+      decision: { outcome: "blocked", by: "classifier", counted: { judged: "no" } },
+    });
+    expect(other?.decision.outcome).toBe("allowed");
+    expect(classifier.judged.map(({ args }) => args.path)).toEqual(["/1"]);
+  });
+
+  test.each([
+    ["another tool", { name: "send_mail" }],
+    ["other arguments", { digest: digestOf({ path: "/1" }) }],
+  ])("with %s is judged", async (_what, change) => {
+    expect(await outcomes([proposed(0)], { blockedCalls: [{ ...blocked, ...change }] })).toEqual(["allowed"]);
+  });
+
+  test("that a person approved, or that a rule allows, is not held against it", async () => {
+    const known = { blockedCalls: [blocked] };
+    expect(await outcomes([proposed(0)], { ...known, approvals: [identity] })).toEqual(["approved"]);
+    expect(await outcomes([proposed(0)], { ...known, precheck: () => "allow" })).toEqual(["allowed"]);
+  });
+
+  test.each(["allowed", "approved"] as const)(
+    "that passed this guard as %s passes again without a request",
+    async (outcome) => {
+      const classifier = fakeDecisionModel().always(1);
+      const passed = [{ ...identity, outcome }];
+      expect(await outcomes([proposed(0)], { classifier, passed })).toEqual([outcome]);
+      expect(await outcomes([proposed(0, { id: "other" })], { classifier, passed })).toEqual(["blocked"]);
+    },
+  );
+});
+
+describe("the evidence of a decision", () => {
+  test("is what the request held, built once for all its calls", async () => {
+    const transcript = vi.fn<() => []>(() => []);
+    const decided = await decide([proposed(0), proposed(1)], {
+      transcript,
+      environment: (() => ({ cwd: "/srv" })) as never,
+    });
+    for (const { evidence } of decided)
+      expect(evidence()).toEqual({ transcript: [], environment: { cwd: "/srv" } });
+    expect(transcript).toHaveBeenCalledOnce();
+  });
+
+  test("is built only when somebody asks, where there was no request", async () => {
+    const transcript = vi.fn<() => []>(() => []);
+    const [decided] = await decide([proposed(0)], { transcript, precheck: () => "allow" });
+    expect(transcript).not.toHaveBeenCalled();
+    expect(decided?.evidence().transcript).toEqual([]);
+    expect(transcript).toHaveBeenCalledOnce();
   });
 });
 
@@ -392,17 +481,23 @@ describe("whatever is proposed and answered", () => {
             },
           );
           expect(decided).toHaveLength(steps.length);
-          for (const [index, { decision, snapshot }] of decided.entries()) {
+          for (const [
+            index,
+            {
+              decision,
+              call: { frozen },
+            },
+          ] of decided.entries()) {
             const [{ malformation }, risk, given] = steps[index]!;
-            const isWellFormed = snapshot !== undefined && malformation === undefined;
+            const isWellFormed = frozen !== undefined && malformation === undefined;
             const mayRun =
               isWellFormed &&
               (given === "allow" ||
                 (given === "classify" && typeof risk === "number" && risk >= 0 && risk < 0.5));
-            expect(decision.action).toBe(mayRun ? "run" : "answer");
+            expect(decision.action).toBe(mayRun ? "run" : "refuse");
             const shown = request?.tool_calls[`call_${asked.indexOf(index) + 1}`]?.args;
             const isJudged = isWellFormed && given === "classify";
-            expect(Object.keys(shown ?? {})).toHaveLength(isJudged ? Object.keys(snapshot.value).length : 0);
+            expect(Object.keys(shown ?? {})).toHaveLength(isJudged ? Object.keys(frozen.value).length : 0);
           }
         },
       ),

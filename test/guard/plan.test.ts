@@ -25,10 +25,12 @@ type Given = Partial<Omit<StepRules, "limits">> & {
 
 function plan(findings: Finding[], given: Given = {}) {
   const { limits, limitStatus: before = START, canWait = findings.map(() => true), ...rules } = given;
-  return planStep(findings, canWait, before, {
+  const calls = findings.map((finding, index) => ({ finding, canWait: canWait[index] ?? true }));
+  return planStep(calls, before, {
     onUnavailable: "continue",
     siblings: "independent",
     limitAsks: false,
+    mode: "enforce",
     ...rules,
     limits: { ...LIMITS, ...limits },
   });
@@ -39,12 +41,12 @@ const actions = (findings: Finding[], given?: Given) => plan(findings, given).ma
 describe("one call", () => {
   test.each<[string, Finding, string, string, string]>([
     ["below the threshold is allowed and runs", safe, "allowed", "run", "classifier"],
-    ["at the threshold is blocked and answered", judged(0.5), "blocked", "answer", "classifier"],
-    ["without a verdict is unavailable and answered", failed, "unavailable", "answer", "classifier"],
+    ["at the threshold is blocked and refused", judged(0.5), "blocked", "refuse", "classifier"],
+    ["without a verdict is unavailable and refused", failed, "unavailable", "refuse", "classifier"],
     ["that a fixed rule allows runs", allowRule, "allowed", "run", "precheck"],
-    ["that a fixed rule blocks is answered", blockRule, "blocked", "answer", "precheck"],
+    ["that a fixed rule blocks is refused", blockRule, "blocked", "refuse", "precheck"],
     ["that a person approved runs", approved, "approved", "run", "human"],
-    ["that is malformed is answered", malformed, "malformed", "answer", "guard"],
+    ["that is malformed is refused", malformed, "malformed", "refuse", "guard"],
   ])("%s", (_title, finding, outcome, action, by) => {
     expect(plan([finding])).toMatchObject([{ outcome, action, by }]);
   });
@@ -75,10 +77,79 @@ describe("counts", () => {
   });
 });
 
+describe("the band in which a person decides", () => {
+  const band = { kind: "judged", answered: { risk: 0.4 }, threshold: 0.5, askAt: 0.3 } as const;
+  const askRule: Finding = { kind: "rule", answer: "ask" };
+
+  test.each<[string, Finding]>([
+    ["a risk in the band", band],
+    ["a rule that asks", askRule],
+  ])("%s: the call waits, and counts when it is answered", (_what, finding) => {
+    expect(plan([finding])).toMatchObject([
+      { outcome: "waiting", action: "suspend", lacksApproval: false, counters: START.counters },
+    ]);
+  });
+
+  test.each<[string, Finding]>([
+    ["a risk in the band", band],
+    ["a rule that asks", askRule],
+  ])("%s, where nobody can be asked: blocked, because it lacks approval", (_what, finding) => {
+    expect(plan([finding], { canWait: [false] })).toMatchObject([
+      { outcome: "blocked", action: "refuse", lacksApproval: true, counters: { totalBlocks: 1 } },
+    ]);
+  });
+
+  test("below the band a call is allowed, at the threshold it is blocked", () => {
+    expect(outcomes([0.29, 0.3, 0.49, 0.5].map((risk) => ({ ...band, answered: { risk } })))).toEqual([
+      "allowed",
+      "waiting",
+      "waiting",
+      "blocked",
+    ]);
+  });
+
+  test("beside a failure that ends the run nobody is asked", () => {
+    expect(outcomes([band, failed], { onUnavailable: "throw" })).toEqual(["blocked", "unavailable"]);
+  });
+
+  test("observing records that it would wait, and runs it", () => {
+    expect(plan([band], { mode: "observe" })).toMatchObject([{ outcome: "waiting", action: "run" }]);
+  });
+});
+
+describe("what was decided before", () => {
+  test("a repeated call counts as a block, and was not judged", () => {
+    expect(plan([{ kind: "repeated", risk: 0.8 }])).toMatchObject([
+      { outcome: "blocked", by: "classifier", counted: { judged: "no" }, counters: { totalBlocks: 1 } },
+    ]);
+  });
+
+  test.each<[Finding, string, string]>([
+    [{ kind: "passed", outcome: "allowed" }, "allowed", "classifier"],
+    [{ kind: "passed", outcome: "approved" }, "approved", "human"],
+  ])("%j runs", (finding, outcome, by) => {
+    expect(plan([finding])).toMatchObject([{ outcome, by, action: "run" }]);
+  });
+
+  test.each(["precheck", "environment", "guard"] as const)("a failure of the %s is told as such", (by) => {
+    expect(plan([{ kind: "failed", by, error: new Error("x") }])).toMatchObject([
+      { outcome: "unavailable", by, action: "refuse", counted: { judged: "unavailable" } },
+    ]);
+  });
+});
+
+describe("observing", () => {
+  test("runs every call, whatever was decided", () => {
+    expect(new Set(actions([risky, failed, malformed, blockRule, safe], { mode: "observe" }))).toEqual(
+      new Set(["run"]),
+    );
+  });
+});
+
 describe("a limit that asks a person", () => {
   test("the call that reaches it waits, and does not count yet", () => {
     const [call] = plan([risky], { limitAsks: true, limitStatus: limitStatus(2) });
-    expect(call).toMatchObject({ outcome: "waiting", action: "park", counters: limitStatus(2).counters });
+    expect(call).toMatchObject({ outcome: "waiting", action: "suspend", counters: limitStatus(2).counters });
   });
 
   test("a block that does not reach it is an ordinary block", () => {
@@ -110,8 +181,10 @@ describe("a limit that asks a person", () => {
     expect(outcomes([risky], { limitAsks: true, limitStatus: limitStatus(0, 19) })).toEqual(["waiting"]);
   });
 
-  test("a fixed rule's block asks too", () => {
-    expect(outcomes([blockRule], { limitAsks: true, limitStatus: limitStatus(2) })).toEqual(["waiting"]);
+  test("a fixed rule's block is final: it does not wait, what can wait beside it does", () => {
+    const given = { limitAsks: true, limitStatus: limitStatus(2) };
+    expect(outcomes([blockRule], given)).toEqual(["blocked"]);
+    expect(outcomes([blockRule, risky], given)).toEqual(["blocked", "waiting"]);
   });
 
   test("a call that a person cannot be shown as it would run does not wait: it is blocked", () => {
@@ -134,7 +207,7 @@ describe("a limit that asks a person", () => {
 describe("a limit that does not ask", () => {
   test("nothing waits, however many are blocked", () => {
     expect(actions([risky, risky, risky, risky], { limitStatus: limitStatus(9) })).toEqual(
-      Array.from({ length: 4 }, () => "answer"),
+      Array.from({ length: 4 }, () => "refuse"),
     );
   });
 });
@@ -142,7 +215,7 @@ describe("a limit that does not ask", () => {
 describe("calls without a verdict", () => {
   test("wait where a person decides about them", () => {
     expect(plan([failed, safe], { onUnavailable: "ask" })).toMatchObject([
-      { outcome: "waiting", action: "park", counted: { judged: "unavailable" } },
+      { outcome: "waiting", action: "suspend", counted: { judged: "unavailable" } },
       { outcome: "allowed" },
     ]);
   });
@@ -196,8 +269,8 @@ describe("all-or-none siblings", () => {
       const planned = plan(findings, { siblings, ...given });
       const others = planned.filter((_, index) => findings[index] !== stop);
       expect(others.map(({ outcome, action, by }) => ({ outcome, action, by }))).toEqual([
-        { outcome: "held_back", action: "answer", by: "guard" },
-        { outcome: "held_back", action: "answer", by: "guard" },
+        { outcome: "held_back", action: "refuse", by: "guard" },
+        { outcome: "held_back", action: "refuse", by: "guard" },
       ]);
     }
   });
@@ -245,8 +318,8 @@ describe("whatever the findings", () => {
         expect(planned).toHaveLength(calls.length);
         for (const [index, { outcome, action }] of planned.entries()) {
           expect(action === "run").toBe(outcome === "allowed" || outcome === "approved");
-          expect(action === "park").toBe(outcome === "waiting");
-          expect(action !== "park" || calls[index]?.canWait).toBe(true);
+          expect(action === "suspend").toBe(outcome === "waiting");
+          expect(action !== "suspend" || calls[index]?.canWait).toBe(true);
           expect(action !== "run" || mayRun.has(calls[index]?.finding)).toBe(true);
         }
       }),

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RISK_KINDS } from "../../src/guard/question.js";
-import { readAnswer, verdictOf } from "../../src/guard/verdict.js";
+import { readAnswer } from "../../src/guard/classify.js";
+import { verdictOf } from "../../src/guard/plan.js";
 
 const noul = (risk: unknown, more: object = {}) => ({ call_1: { type: "noul", noul: risk, ...more } });
 const read = (answers: unknown) => readAnswer(answers, "call_1", "kind_1");

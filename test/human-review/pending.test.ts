@@ -5,17 +5,16 @@ import {
   RemoveMessage,
   ToolMessage,
 } from "@langchain/core/messages";
+import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { digest, freezeJson } from "../../src/json.js";
-import {
-  type Proposal,
-  answerChanged,
-  answerSuperseded,
-  findProposal,
-  waitingCalls,
-} from "../../src/human-review/pending.js";
+import { answerChanged, answerSuperseded, waitingCalls } from "../../src/human-review/pending.js";
 import { ZERO } from "../../src/limits/counters.js";
-import type { Approval, StepState, ThreadState, WaitingCall } from "../../src/limits/state.js";
+import type { CallIdentity, StepState, ThreadState, WaitingCall } from "../../src/limits/state.js";
+import { type Proposal, findProposal } from "../../src/proposal.js";
+import { resolvePolicy } from "../../src/resolve-options.js";
+
+const policy = resolvePolicy({ tools: ["delete_file"], classifier: fakeDecisionModel() });
 
 const ARGS = { path: "/srv/a" };
 const call = (id: string, args: Record<string, unknown> = ARGS, name = "delete_file") => ({
@@ -36,8 +35,11 @@ const waits = (id: string, index: number): WaitingCall => ({
   name: "delete_file",
   digest: bound(),
   judged: "verdict",
+  cause: { kind: "limit", limit: "consecutiveBlocks" },
+  risk: 0.9,
+  threshold: 0.4,
 });
-const approval = (id: string): Approval => ({ id, name: "delete_file", digest: bound() });
+const approval = (id: string): CallIdentity => ({ id, name: "delete_file", digest: bound() });
 const step = (more: Partial<StepState>): StepState => ({
   messageId: "message-1",
   base: { counters: ZERO },
@@ -54,7 +56,7 @@ const thread = (of: StepState | undefined): ThreadState => ({
 const proposalOf = (...messages: BaseMessage[]): Proposal => findProposal(messages, "message-1")!;
 
 describe("the proposal of a step", () => {
-  test("is the message with its id, and is known with what stands before and after it", () => {
+  test("is the message with its id, and comes with the messages before and after it", () => {
     const message = proposes(call("a"));
     expect(proposalOf(user("Go."), message, result("a"))).toMatchObject({
       message: { id: "message-1" },
@@ -105,15 +107,23 @@ describe("calls that wait", () => {
   });
 
   test("and were changed are answered as not run, and why", () => {
-    expect(answerChanged([waits("a", 0)])).toMatchObject([
-      {
-        tool_call_id: "a",
-        name: "delete_file",
-        status: "error",
-        additional_kwargs: { lc_source: "auto_mode" },
-        content: expect.stringMatching(/did not run.*changed/) as unknown,
-      },
-    ]);
+    const [changed] = answerChanged(policy, "message-1", [waits("a", 0)], ZERO);
+    expect(changed?.answer).toMatchObject({
+      tool_call_id: "a",
+      name: "delete_file",
+      status: "error",
+      additional_kwargs: { lc_source: "auto_mode" },
+      content: expect.stringMatching(/did not run.*changed/) as unknown,
+      artifact: changed?.record,
+    });
+    expect(changed?.record).toMatchObject({
+      outcome: "held_back",
+      by: "guard",
+      reason: "changed while it waited for a person",
+      argsDigest: bound(),
+      risk: 0.9,
+      threshold: 0.4,
+    });
   });
 
   test("equal arguments in another order are the same call", () => {
@@ -126,37 +136,57 @@ describe("calls that wait", () => {
 describe("a new message while calls wait", () => {
   test("they are answered right behind their proposal, before the new message", () => {
     const messages = [user("Go."), proposes(call("a"), call("b"), call("c")), result("b"), user("Stop.")];
-    const update = answerSuperseded(messages, thread(step({ waiting: [waits("a", 0), waits("c", 2)] })));
+    const update = answerSuperseded(
+      policy,
+      messages,
+      thread(step({ waiting: [waits("a", 0), waits("c", 2)] })),
+    );
     expect(ids(update)).toEqual(["(all removed)", "Go.", "", "b", "a", "c", "Stop."]);
   });
 
-  test("results that stand behind the new message are left where they are", () => {
+  test("results that come after the new message are left where they are", () => {
     const messages = [proposes(call("a")), user("Stop."), result("z")];
-    const update = answerSuperseded(messages, thread(step({ waiting: [waits("a", 0)] })));
+    const update = answerSuperseded(policy, messages, thread(step({ waiting: [waits("a", 0)] })));
     expect(ids(update)).toEqual(["(all removed)", "", "a", "Stop.", "z"]);
   });
 
   test("a turn that brings no message answers them all the same", () => {
-    const update = answerSuperseded([proposes(call("a"))], thread(step({ waiting: [waits("a", 0)] })));
+    const update = answerSuperseded(
+      policy,
+      [proposes(call("a"))],
+      thread(step({ waiting: [waits("a", 0)] })),
+    );
     expect(ids(update)).toEqual(["(all removed)", "", "a"]);
   });
 
   test("a call that waited is told that it did not run", () => {
     const { messages = [] } = answerSuperseded(
+      policy,
       [proposes(call("a")), user("Stop.")],
       thread(step({ waiting: [waits("a", 0)] })),
     );
     expect(messages[2]).toMatchObject({ status: "error", name: "delete_file", tool_call_id: "a" });
     expect(messages[2]?.text).toMatch(/did not run/);
+    expect(messages[2]).toMatchObject({
+      artifact: {
+        outcome: "held_back",
+        by: "guard",
+        reason: "a new message came instead of a person's answer",
+      },
+    });
   });
 
   test("a call that was approved, and may have been started, is not told that it did not run", () => {
     const { messages = [] } = answerSuperseded(
+      policy,
       [proposes(call("a")), user("Stop.")],
       thread(step({ approvals: [approval("a")] })),
     );
     expect(messages[2]?.text).toMatch(/may have run/);
     expect(messages[2]?.text).not.toMatch(/did not run/);
+    expect(messages[2]).toMatchObject({
+      artifact: { outcome: "approved", by: "human", executed: "not seen" },
+    });
   });
 
   test.each<[string, BaseMessage[], StepState | undefined]>([
@@ -169,12 +199,12 @@ describe("a new message while calls wait", () => {
       step({ waiting: [waits("a", 0)], approvals: [approval("a")] }),
     ],
   ])("if %s the messages are left alone", (_title, messages, of) => {
-    expect(answerSuperseded(messages, thread(of))).toEqual({});
+    expect(answerSuperseded(policy, messages, thread(of))).toEqual({ records: [] });
   });
 
   test("calls of the step that never waited are not answered in their tools' place", () => {
     const messages = [proposes(call("a"), call("b")), user("Stop.")];
-    expect(ids(answerSuperseded(messages, thread(step({ waiting: [waits("b", 1)] }))))).toEqual([
+    expect(ids(answerSuperseded(policy, messages, thread(step({ waiting: [waits("b", 1)] }))))).toEqual([
       "(all removed)",
       "",
       "b",

@@ -46,7 +46,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       const whenLimitReached = askHuman({ description: "Please look.", allowedDecisions: ["reject"] });
       const { start } = stageAsking({ version, turns: [del("/x")], options: { whenLimitReached } });
       expect(questionOf(await start())).toMatchObject({
-        actionRequests: [{ description: "Please look." }],
+        actionRequests: [{ description: "Please look. Risk: 0.9 (blocked from 0.5 on)." }],
         reviewConfigs: [{ allowedDecisions: ["reject"] }],
       });
     });
@@ -778,7 +778,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
     const orders = ["first", "last"] as const;
 
     test.each(shapes.flatMap(([shape, result]) => orders.map((order) => [shape, order, result] as const)))(
-      "with %s, limitStatus %s: the person is asked, and every call is answered",
+      "with %s, placed %s: the person is asked, and every call is answered",
       async (_shape, order, result) => {
         const box = toolBox();
         const calls = [del("/x", "a"), call("finish", {}, "f")];

@@ -3,13 +3,13 @@
  * in this list, never from the ones below. `folder/*` places every file of a folder.
  */
 export const layers: readonly (readonly string[])[] = [
-  ["errors", "json", "option-problem", "bindings", "deadline", "error-facts"],
+  ["errors", "json", "option-problem", "bindings", "deadline", "error-facts", "proposal"],
   ["transcript/*"],
-  ["guard/question", "guard/read-request", "guard/feedback", "guard/verdict", "decision-record"],
+  ["guard/question", "guard/read-request", "guard/feedback", "decision-record"],
   ["guard/classify", "guard/plan", "limits/*"],
-  ["options", "option-checks", "resolve-options"],
+  ["options", "option-checks", "guard/select-tools", "resolve-options"],
   ["guard/evaluate", "guard/report"],
-  ["model-call", "tool-names"],
+  ["model-call"],
   ["tool-call/*"],
   ["human-review/*"],
   ["middleware"],

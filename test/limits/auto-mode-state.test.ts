@@ -78,7 +78,16 @@ describe.each(VERSIONS)("the state that a user may read, %s", (version) => {
 });
 
 describe("a snapshot", () => {
-  const waiting = [{ id: "a", index: 0, name: "delete_file", digest: "d", judged: "verdict" as const }];
+  const waiting = [
+    {
+      id: "a",
+      index: 0,
+      name: "delete_file",
+      digest: "d",
+      judged: "verdict" as const,
+      cause: { kind: "precheck" as const },
+    },
+  ];
   const thread: ThreadState = {
     ...INITIAL,
     turn: "t",

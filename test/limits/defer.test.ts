@@ -218,7 +218,7 @@ describe.each(VERSIONS)("a run that defers to a trusted model, %s", (version) =>
   test("a step of it without a block spends the fallback; the next block defers again", async () => {
     const { start, model, trusted } = stageDeferring([read("/r"), "trusted end"], {
       version,
-      turns: [del("/x"), read("/r2"), del("/x"), "not reached"],
+      turns: [del("/x"), read("/r2"), del("/y"), "not reached"],
     });
     const { messages } = await start();
     expect(textOf(messages.at(-1))).toBe("trusted end");

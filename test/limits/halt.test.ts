@@ -134,7 +134,7 @@ describe.each(VERSIONS)("a run that is halted, %s", (version) => {
       const { start, state } = stageHalting({
         version,
         classifier,
-        turns: [...many(3), "end"],
+        turns: [del("/1"), del("/2"), del("/3"), "end"],
         options: { ...options, limits: { consecutiveUnavailable: 2 } },
       });
       expect(textOf((await start()).messages.at(-1))).toBe("end");

@@ -88,10 +88,14 @@ class Expected {
         this.ends.push("done");
         return;
       }
-      const { isStopped, isDue, fails } = this.#take(step, isTrusted);
+      const { isStopped, isDue, fails, isAsked, isRejected } = this.#take(step, isTrusted);
+      const isTotal = this.#total >= this.#schedule.limits.totalBlocks;
       if (fails) this.ends.push("failure");
       else if (isTrusted && isStopped) this.ends.push(`halt ${this.#limit}`);
       else if (isDue && this.#fallback === "halt") this.ends.push(`halt ${this.#limit}`);
+      // Nobody could be asked, or a rejection reached the total: the run halts all the same.
+      else if (isDue && this.#fallback === "ask" && !isAsked) this.ends.push(`halt ${this.#limit}`);
+      else if (isDue && this.#fallback === "ask" && isRejected && isTotal) this.ends.push("halt totalBlocks");
       else if (isDue && this.#fallback === "throw") this.ends.push(`error ${this.#limit}`);
       else {
         isTrusted = isDue && this.#fallback === "defer";
@@ -139,6 +143,7 @@ class Expected {
     // Then all count, in their order.
     let isDue = false;
     let isStopped = false;
+    let isRejected = false;
     for (const [index, kind] of step.entries()) {
       const place = `${this.#steps}.${index}`;
       if (waits[index]) {
@@ -148,7 +153,10 @@ class Expected {
         if (isApproved) {
           this.#row = 0;
           this.ran.push(place);
-        } else isDue = this.#block() || isDue;
+        } else {
+          isRejected = true;
+          isDue = this.#block() || isDue;
+        }
       } else if (kind === "read") this.ran.push(place);
       else if (kind === "risky") {
         isStopped = true;
@@ -166,7 +174,7 @@ class Expected {
       isDue = true;
     }
     this.#steps += 1;
-    return { isStopped, isDue, fails };
+    return { isStopped, isDue, fails, isAsked: waits.includes(true), isRejected };
   }
 }
 

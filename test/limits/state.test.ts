@@ -2,12 +2,16 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Limits } from "../../src/limits/counters.js";
 import {
+  type CallOperation,
   type CountedCall,
   INITIAL,
-  type Operation,
+  MAX_APPROVER_DECISIONS,
+  MAX_BLOCKED_CALLS,
   type ThreadState,
   type WaitingCall,
+  issue,
   reduceState,
+  threadOf,
 } from "../../src/limits/state.js";
 
 const LIMITS: Limits = { consecutiveBlocks: 3, totalBlocks: 20, consecutiveUnavailable: 10 };
@@ -21,16 +25,18 @@ const waiting = (index: number): WaitingCall => ({
   name: "delete_file",
   digest: `digest-${index}`,
   judged: "verdict",
+  cause: { kind: "limit", limit: "consecutiveBlocks" },
 });
-const says = (calls: readonly CountedCall[], more: Partial<Extract<Operation, { op: "call" }>> = {}) => ({
+const says = (calls: readonly CountedCall[], more: Partial<CallOperation> = {}) => ({
   op: "call" as const,
   turn: "turn-1",
   messageId: "message-1",
   calls,
   ...more,
 });
-const reduce = (updates: readonly unknown[], from: ThreadState = STARTED, limits = LIMITS) =>
-  updates.reduce<ThreadState>((state, update) => reduceState(state, update, limits), from);
+/** As if this process had made them: operations of hooks count only then. */
+const reduce = (updates: readonly object[], from: ThreadState = STARTED, limits = LIMITS) =>
+  updates.reduce<ThreadState>((state, update) => reduceState(state, issue(update), limits), from);
 const counters = (state: ThreadState) => state.limitStatus.counters;
 
 /** Frozen through and through: the host hands one state to everybody. */
@@ -69,7 +75,7 @@ describe("operations that are not of this turn", () => {
     const late = { turn: "turn-0", messageId: "message-1" };
     expect(
       reduce([
-        { op: "answered", ...late, calls: [counted(0)], approvals: [] },
+        { op: "answered", ...late, calls: [counted(0)], approvals: [], decisions: [] },
         { op: "trusted", ...late },
       ]),
     ).toBe(STARTED);
@@ -95,6 +101,90 @@ describe("a call that is heard of twice", () => {
   test("counts again in another step, whatever its id", () => {
     const state = reduce([says([counted(0)]), says([counted(0)], { messageId: "message-2" })]);
     expect(counters(state)).toMatchObject({ consecutiveBlocks: 2, totalBlocks: 2 });
+  });
+});
+
+describe("operations that this process did not make", () => {
+  const approvals = [{ id: "id-0", name: "delete_file", digest: "digest-0" }];
+  const at = { turn: "turn-1", messageId: "message-1" };
+
+  test.each<[string, object]>([
+    ["an answer of a person", { op: "answered", ...at, calls: [], approvals, decisions: [] }],
+    ["a new turn", { op: "turn", turn: "turn-2" }],
+    ["a mark of the trusted model", { op: "trusted", ...at }],
+    ["a call that was sent", { op: "sent", ...at, id: "id-0" }],
+  ])("%s: ignored, though it looks right", (_what, operation) => {
+    const state = reduce([says([], { waiting: waiting(0) })]);
+    expect(reduceState(state, { ...operation }, LIMITS)).toBe(state);
+    expect(reduceState(state, issue({ ...operation }), LIMITS)).not.toBe(state);
+  });
+
+  test("a call counts out of a store too, under the id of its turn and never under none", () => {
+    expect(counters(reduceState(STARTED, says([counted(0)]), LIMITS)).totalBlocks).toBe(1);
+    expect(reduceState(INITIAL, says([counted(0)], { turn: "" }), LIMITS)).toBe(INITIAL);
+  });
+});
+
+const blocked = (index: number): CountedCall => ({
+  ...counted(index),
+  blocked: { name: "delete_file", digest: `digest-${index}`, risk: 0.9 },
+});
+const digests = (state: ThreadState) => state.blockedCalls?.map(({ digest }) => digest);
+const answers = (approvals: readonly object[], decisions: readonly object[] = []) => ({
+  op: "answered",
+  turn: "turn-1",
+  messageId: "message-1",
+  calls: [],
+  approvals,
+  decisions,
+});
+
+describe("calls that the classifier blocked", () => {
+  test("are kept newest first, each once, and not more than fit", () => {
+    const state = reduce([0, 1, 2, 1].map((index) => says([blocked(index)])));
+    expect(digests(state)).toEqual(["digest-1", "digest-2", "digest-0"]);
+    const many = reduce(Array.from({ length: 50 }, (_, index) => says([blocked(index)])));
+    expect(many.blockedCalls).toHaveLength(MAX_BLOCKED_CALLS);
+    expect(digests(many)?.[0]).toBe("digest-49");
+  });
+
+  test("are forgotten with an approval and with a new turn, not with a rejection", () => {
+    const state = reduce([says([blocked(0)])]);
+    expect(digests(reduce([answers([])], state))).toEqual(["digest-0"]);
+    expect(digests(reduce([answers([{ id: "x", name: "y", digest: "z" }])], state))).toEqual([]);
+    expect(digests(reduce([{ op: "turn", turn: "turn-2" }], state))).toBeUndefined();
+  });
+});
+
+describe("what persons decided", () => {
+  test("is kept over turns, the last twenty decisions", () => {
+    const state = reduce([
+      ...Array.from({ length: 25 }, (_, index) =>
+        answers([], [{ messageId: "message-1", toolCallId: "a", text: `decision ${index}` }]),
+      ),
+      { op: "turn", turn: "turn-2" },
+    ]);
+    expect(state.approverDecisions).toHaveLength(MAX_APPROVER_DECISIONS);
+    expect(state.approverDecisions?.at(0)?.text).toBe("decision 5");
+    expect(state.approverDecisions?.at(-1)?.text).toBe("decision 24");
+  });
+});
+
+describe("a call that passed this guard and waits at another", () => {
+  test("is remembered for its step, once", () => {
+    const passed = { id: "id-0", name: "delete_file", digest: "d", outcome: "allowed" as const };
+    const state = reduce([says([], { passed }), says([], { passed })]);
+    expect(state.step?.passed).toEqual([passed]);
+    expect(reduce([says([], { messageId: "message-2" })], state).step?.passed).toEqual([]);
+  });
+});
+
+describe("a thread of an earlier version", () => {
+  test("begins its counts anew", () => {
+    const old = { turn: "turn-1", standing: { counters: { totalBlocks: 3 } } };
+    expect(threadOf({ _autoMode: old }, { thread: "_autoMode" })).toBe(INITIAL);
+    const next = reduceState(old as never, issue({ op: "turn", turn: "turn-2" }), LIMITS);
+    expect(counters(next)).toEqual({ consecutiveBlocks: 0, totalBlocks: 0, consecutiveUnavailable: 0 });
   });
 });
 
@@ -203,6 +293,7 @@ describe("waiting calls", () => {
         turn: "turn-1",
         messageId: "message-1",
         calls: [counted(1, "approved")],
+        decisions: [],
         approvals: [{ id: "id-1", name: "delete_file", digest: "digest-1" }],
       },
     ]);
@@ -219,6 +310,7 @@ describe("waiting calls", () => {
         turn: "turn-1",
         messageId: "message-1",
         calls: [counted(0, "approved")],
+        decisions: [],
         approvals: [approval, { ...approval, id: "id-1" }],
       },
       says([], { waiting: waiting(0), spent: "id-0" }),
@@ -234,7 +326,7 @@ describe("waiting calls", () => {
       digest: `digest-${index}`,
     }));
     const state = reduce([
-      { op: "answered", turn: "turn-1", messageId: "message-1", calls: [], approvals },
+      { op: "answered", turn: "turn-1", messageId: "message-1", calls: [], approvals, decisions: [] },
       says([], { spent: "id-0" }),
     ]);
     expect(state.step?.approvals.map(({ id }) => id)).toEqual(["id-1"]);
@@ -243,7 +335,7 @@ describe("waiting calls", () => {
 
 describe("the approved call that was sent to the tools last", () => {
   const approvals = [0, 1].map((index) => ({ id: `id-${index}`, name: "delete_file", digest: "" }));
-  const answered = { op: "answered", turn: "turn-1", messageId: "message-1", calls: [] };
+  const answered = { op: "answered", turn: "turn-1", messageId: "message-1", calls: [], decisions: [] };
 
   test("is the first of those that a person approved, and then the one that was sent", () => {
     const state = reduce([{ ...answered, approvals }]);
@@ -280,11 +372,19 @@ describe("what the state is made of", () => {
     );
     const operations = deepFreeze([
       says([counted(2)], { waiting: waiting(3), failure: { reason: "error" } }),
-      { op: "answered", turn: "turn-1", messageId: "message-1", calls: [counted(3)], approvals: [] },
+      {
+        op: "answered",
+        turn: "turn-1",
+        messageId: "message-1",
+        calls: [counted(3)],
+        approvals: [],
+        decisions: [],
+      },
       { op: "trusted", turn: "turn-1", messageId: "message-1" },
       { op: "turn", turn: "turn-2" },
     ]);
-    for (const operation of operations) expect(() => reduceState(state, operation, LIMITS)).not.toThrow();
+    for (const operation of operations)
+      expect(() => reduceState(state, issue(operation), LIMITS)).not.toThrow();
   });
 
   test("it is JSON: a store that serialises it gives it back as it was", () => {

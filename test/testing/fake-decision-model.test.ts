@@ -53,7 +53,7 @@ describe("a scripted decision model", () => {
     });
   });
 
-  test("a limitStatus answer is for what comes after the script", async () => {
+  test("a fixed answer is for what comes after the script", async () => {
     const model = fakeDecisionModel().respond(0.9).always(0.1);
     expect([
       await risksOf(model, { name: "a" }),

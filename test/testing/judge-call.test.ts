@@ -144,7 +144,7 @@ describe("judging one call without an agent", () => {
     const classifier = fakeDecisionModel().always(0.9);
     const unlisted = judgeCall({ classifier, tools: ["delete_files"] }, { messages, call });
     await expect(unlisted).rejects.toThrow(ConfigurationError);
-    await expect(unlisted).rejects.toThrow(/"tools" does not list the call's tool/);
+    await expect(unlisted).rejects.toThrow(/"tools" does not select the call's tool/);
     const listed = await judgeCall(
       { classifier, tools: ["other", { tool: deleteFile }] },
       { messages, call },

@@ -7,11 +7,11 @@ import { tool } from "langchain";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { type InvokeGate, guardTool } from "../../src/tool-call/proxied-tool.js";
+import { type StartGate, proxyTool } from "../../src/tool-call/proxied-tool.js";
 import { VERSIONS, answerTo, play } from "../kit/agent.js";
 import { call } from "../kit/model.js";
 
-const open: InvokeGate = (input, config, run) => run(input, config);
+const open: StartGate = (input, config, run) => run(input, config);
 
 class Vault extends StructuredTool {
   override name = "delete_file";
@@ -44,7 +44,7 @@ class Vault extends StructuredTool {
 describe("a guarded tool is the tool itself in every respect but its start", () => {
   test("instanceof, class, fields, getters and methods with private fields", () => {
     const vault = new Vault();
-    const guarded = guardTool(vault, open);
+    const guarded = proxyTool(vault, open);
     expect(guarded).toBeInstanceOf(Vault);
     expect(guarded).toBeInstanceOf(StructuredTool);
     expect(guarded.constructor).toBe(Vault);
@@ -61,7 +61,7 @@ describe("a guarded tool is the tool itself in every respect but its start", () 
 
   test("a function that is a field stays the same function", () => {
     const vault = new Vault();
-    const guarded = guardTool(vault, open);
+    const guarded = proxyTool(vault, open);
     expect(guarded.audit).toBe(vault.audit);
     expect(guarded.audit.version).toBe(7);
     expect(guarded.audit()).toBe(0);
@@ -69,7 +69,7 @@ describe("a guarded tool is the tool itself in every respect but its start", () 
 
   test("a frozen tool can be guarded", async () => {
     const frozen = Object.freeze(new DynamicTool({ name: "a", description: "d", func: async (x) => x }));
-    const guarded = guardTool(frozen, open);
+    const guarded = proxyTool(frozen, open);
     expect(guarded.func).toBe(frozen.func);
     expect(await guarded.invoke("x")).toBe("x");
   });
@@ -78,8 +78,8 @@ describe("a guarded tool is the tool itself in every respect but its start", () 
     "%s goes through the gate, which may keep the tool from running",
     async (start) => {
       const vault = new Vault();
-      const gate = vi.fn<InvokeGate>(async () => "held");
-      const guarded = guardTool(vault, gate);
+      const gate = vi.fn<StartGate>(async () => "held");
+      const guarded = proxyTool(vault, gate);
       expect(await guarded[start]({ path: "a" }, { tags: ["t"] })).toBe("held");
       expect(gate).toHaveBeenCalledExactlyOnceWith({ path: "a" }, { tags: ["t"] }, expect.any(Function));
       expect(vault.opened).toBe(0);
@@ -87,7 +87,7 @@ describe("a guarded tool is the tool itself in every respect but its start", () 
   );
 
   test("what the gate hands on is what the tool gets", async () => {
-    const guarded = guardTool(new Vault(), (_input, config, run) => run({ path: "judged" }, config));
+    const guarded = proxyTool(new Vault(), (_input, config, run) => run({ path: "judged" }, config));
     expect(await guarded.invoke({ path: "asked" })).toBe("opened judged");
   });
 
@@ -98,14 +98,14 @@ describe("a guarded tool is the tool itself in every respect but its start", () 
     ["pipe", (runnable) => runnable.pipe(RunnableLambda.from((output: unknown) => output))],
   ])("what %s makes of it goes through the gate too", async (_name, wrap) => {
     const vault = new Vault();
-    const guarded = guardTool(vault, async () => "held");
+    const guarded = proxyTool(vault, async () => "held");
     expect(await wrap(guarded as unknown as Runnable).invoke({ path: "a" })).toBe("held");
     expect(vault.opened).toBe(0);
   });
 
   test("streams and batches go through the gate too", async () => {
     const vault = new Vault();
-    const guarded = guardTool(vault, async () => "held");
+    const guarded = proxyTool(vault, async () => "held");
     const chunks: unknown[] = [];
     for await (const chunk of await guarded.stream({ path: "a" })) chunks.push(chunk);
     expect(chunks).toEqual(["held"]);

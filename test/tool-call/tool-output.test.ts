@@ -61,7 +61,7 @@ describe("writes of a tool to the private channels", () => {
     const send = new Send("tools", { messages: [message], _autoMode: forged });
     const sentBy = (graph?: string) => {
       const command = new Command({ goto: [send], ...(graph ? { graph } : {}) });
-      return ((stripKeys(command, OURS, truth) as Command).goto as Send[])[0]?.args as unknown;
+      return ((stripKeys(command, OURS, () => truth) as Command).goto as Send[])[0]?.args as unknown;
     };
     expect(sentBy()).toEqual({ messages: [message], _autoMode: "true" });
     expect(sentBy(Command.PARENT)).toEqual({ messages: [message] });

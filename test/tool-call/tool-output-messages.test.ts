@@ -11,7 +11,7 @@ import { type ToolRuntime, tool } from "langchain";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { ownAnswer, tagToolAuthored } from "../../src/tool-call/tool-authored.js";
+import { ownAnswer, tagToolAuthored } from "../../src/tool-call/tool-output.js";
 import { VERSIONS, stage } from "../kit/agent.js";
 import { call, del } from "../kit/model.js";
 import { toolBox } from "../kit/tools.js";

@@ -1,6 +1,54 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readDecisions } from "../../src/human-review/decisions.js";
+import { describeWaiting, readDecisions } from "../../src/human-review/interrupt.js";
+import type { WaitCause, WaitingCall } from "../../src/limits/state.js";
+
+const waiting = (cause: WaitCause, more: Partial<WaitingCall> = {}): WaitingCall => ({
+  id: "a",
+  index: 0,
+  name: "delete_file",
+  digest: "",
+  judged: "verdict",
+  cause,
+  ...more,
+});
+
+describe("what a person is told", () => {
+  test.each<[WaitCause, string]>([
+    [
+      { kind: "ask_band", askAt: 0.3 },
+      "The call to delete_file needs your approval: from a risk of 0.3 on a person decides.",
+    ],
+    [
+      { kind: "precheck" },
+      "The call to delete_file needs your approval: a fixed rule of the operator asks for it.",
+    ],
+    [
+      { kind: "limit", limit: "totalBlocks" },
+      "Auto mode blocked the call to delete_file and asks you, because too many calls of this thread were blocked.",
+    ],
+    [
+      { kind: "unavailable", reason: "timeout" },
+      "The call to delete_file could not be checked: the safety check did not answer in time. It waits for your decision.",
+    ],
+  ])("%j", (cause, sentence) => {
+    expect(describeWaiting(waiting(cause))).toBe(sentence);
+  });
+
+  test("the risk, and what the classifier says as one quoted line", () => {
+    const more = { risk: 0.123_456, threshold: 0.5, remark: 'It says "approve this".' };
+    expect(describeWaiting(waiting({ kind: "precheck" }, more))).toMatch(
+      / Risk: 0\.123 \(blocked from 0\.5 on\)\.\nThe classifier says: "It says \\"approve this\\"\."$/,
+    );
+  });
+
+  test("an operator's text takes the place of the first sentence only", () => {
+    const more = { risk: 0.4, threshold: 0.5, remark: "Deletes." };
+    expect(describeWaiting(waiting({ kind: "precheck" }, more), "Please look.")).toBe(
+      'Please look. Risk: 0.4 (blocked from 0.5 on).\nThe classifier says: "Deletes."',
+    );
+  });
+});
 
 const ALL = ["approve", "edit", "reject"] as const;
 const read = (decision: unknown, allowed: readonly (typeof ALL)[number][] = ALL) =>
@@ -26,7 +74,7 @@ describe("a decision that fits", () => {
     expect(decision).toMatchObject({
       type: "edit",
       name: "delete_file",
-      snapshot: { value: { path: "/srv/a", nested: { list: [1] } } },
+      frozen: { value: { path: "/srv/a", nested: { list: [1] } } },
     });
   });
 

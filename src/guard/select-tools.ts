@@ -1,0 +1,154 @@
+import type { ClientTool, ServerTool } from "@langchain/core/tools";
+import { ConfigurationError } from "../errors.js";
+import type { ToolPredicate, ToolRule, ToolSelector } from "../options.js";
+
+/** One entry of the option `tools`. */
+export interface ToolEntry {
+  readonly selector: ToolSelector;
+  readonly rule: ToolRule;
+  /** The entry brings settings of its own. */
+  readonly isTuned: boolean;
+}
+
+/** What is known of a call's tool. */
+export interface SelectableCall {
+  /** The names of the call and of the tool object: either one guards. */
+  readonly names: readonly string[];
+  readonly tool: ClientTool | ServerTool | undefined;
+}
+
+interface Matcher {
+  readonly rule: ToolRule;
+  readonly matches: (call: SelectableCall) => boolean;
+  /** For messages: a name, or what kind of selector it is. */
+  readonly description: string;
+}
+
+/** Whether a name fits a pattern in which `*` is any characters. Linear: names come from the model. */
+function fits(parts: readonly string[], name: string): boolean {
+  const first = parts[0] as string;
+  const last = parts.at(-1) as string;
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+    return false;
+  const end = name.length - last.length;
+  let from = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const at = name.indexOf(part, from);
+    if (at < 0 || at + part.length > end) return false;
+    from = at + part.length;
+  }
+  return true;
+}
+
+/** What cannot be asked about, and a predicate that fails, is guarded: anything else would fail open. */
+function isSelectedBy(predicate: ToolPredicate, tool: ClientTool | ServerTool | undefined): boolean {
+  if (tool === undefined) return true;
+  try {
+    const isSelected: unknown = predicate(tool);
+    return isSelected !== false;
+  } catch {
+    return true;
+  }
+}
+
+function matcherOf({ selector, rule }: ToolEntry, index: number): Matcher {
+  if (typeof selector === "function")
+    return {
+      rule,
+      description: `the predicate tools[${index}]`,
+      matches: ({ tool }) => isSelectedBy(selector, tool),
+    };
+  const name = typeof selector === "string" ? selector : selector.name;
+  const description = `"${name}"`;
+  // A tool object is meant by its name, whatever characters that has.
+  if (typeof selector !== "string" || !selector.includes("*"))
+    return { rule, description, matches: ({ names }) => names.includes(name) };
+  const parts = name.split("*");
+  return { rule, description, matches: ({ names }) => names.some((candidate) => fits(parts, candidate)) };
+}
+
+const exactName = (selector: ToolSelector): string | undefined => {
+  if (typeof selector === "function") return undefined;
+  if (typeof selector !== "string") return selector.name;
+  return selector.includes("*") ? undefined : selector;
+};
+
+/** Which calls are guarded, and with which settings. The first entry that matches wins. */
+export class ToolSelection {
+  readonly #matchers: readonly Matcher[];
+  /** Only exact names: one look-up tells. */
+  readonly #byName: ReadonlyMap<string, ToolRule> | undefined;
+
+  /** @throws {ConfigurationError} when two entries name one tool and one of them has settings of its own. */
+  constructor(entries: readonly ToolEntry[]) {
+    const byName = new Map<string, ToolEntry>();
+    for (const [index, entry] of entries.entries()) {
+      const name = exactName(entry.selector);
+      if (name === undefined) continue;
+      const earlier = byName.get(name);
+      if (earlier && (earlier.isTuned || entry.isTuned))
+        throw new ConfigurationError(
+          `tools[${index}]`,
+          "names a tool that has settings elsewhere in the list; expected one entry for each tool",
+        );
+      if (!earlier) byName.set(name, entry);
+    }
+    this.#matchers = entries.map((entry, index) => matcherOf(entry, index));
+    const isExact = entries.every(({ selector }) => exactName(selector) !== undefined);
+    this.#byName = isExact ? new Map([...byName].map(([name, { rule }]) => [name, rule])) : undefined;
+  }
+
+  /** The settings for a call. `undefined`: it is not guarded. */
+  ruleFor(call: SelectableCall): ToolRule | undefined {
+    const byName = this.#byName;
+    if (!byName) return this.#matchers.find(({ matches }) => matches(call))?.rule;
+    for (const name of call.names) {
+      const rule = byName.get(name);
+      if (rule) return rule;
+    }
+    return undefined;
+  }
+
+  /** The entries that select none of these tools. */
+  withoutTool(tools: readonly unknown[]): string[] {
+    const calls = tools.flatMap((tool) =>
+      typeof tool === "object" && tool !== null && "name" in tool && typeof tool.name === "string"
+        ? [{ names: [tool.name], tool: tool as ClientTool }]
+        : [],
+    );
+    return this.#matchers
+      .filter(({ matches }) => !calls.some((call) => matches(call)))
+      .map(({ description }) => description);
+  }
+}
+
+/**
+ * Reports entries of `tools` that select no tool of the agent, at its first model call. A warning is given
+ * once for each entry.
+ */
+export function createUnknownToolCheck(
+  selection: ToolSelection,
+  onUnknownTool: "warn" | "ignore" | "throw",
+  label: string,
+): (tools: readonly unknown[] | undefined) => void {
+  if (onUnknownTool === "ignore") return () => {};
+  const warned = new Set<string>();
+  const checked = new WeakSet<object>();
+  return (tools) => {
+    // The host hands the same list to every model call of an agent. A middleware may take it away.
+    if (!tools || checked.has(tools)) return;
+    for (const entry of selection.withoutTool(tools)) {
+      if (warned.has(entry)) continue;
+      if (onUnknownTool === "throw")
+        throw new ConfigurationError(
+          "tools",
+          `has ${entry}, which selects no tool of the agent; expected the exact name of one, a pattern or a predicate that selects one`,
+        );
+      warned.add(entry);
+      console.warn(
+        `${label}: ${entry} is configured but selects no tool of the agent; names match exactly, apart from *.`,
+      );
+    }
+    checked.add(tools);
+  };
+}
