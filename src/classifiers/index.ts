@@ -3,12 +3,11 @@ export {
   type CalibratedDecisionModelOptions,
   type Calibration,
 } from "./calibrated.js";
-export { CascadeDecisionModel, type CascadeDecisionModelOptions } from "./cascade.js";
-export type { CascadeStage } from "./cascade.js";
+export type { SettledAnswer } from "./answers.js";
+export { CascadeDecisionModel, type CascadeDecisionModelOptions, type CascadeStage } from "./cascade.js";
 export { ChatDecisionModel, type ChatDecisionModelOptions } from "./chat/decision-model.js";
 export type { ChatModel } from "./chat/model.js";
 export type { HttpModelOptions } from "./http.js";
 export { OpenAIDecisionModel, type OpenAIDecisionModelOptions } from "./openai.js";
 export { ProvenanceDecisionModel } from "./provenance.js";
-export type { SettledAnswer } from "./answers.js";
 export { SystemOneDecisionModel, type SystemOneDecisionModelOptions } from "./system-one.js";

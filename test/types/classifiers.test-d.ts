@@ -31,6 +31,11 @@ test("unknown options are errors", () => {
   assertType(new OpenAIDecisionModel({ retries: 1 }));
   // @ts-expect-error there is no such option
   assertType(new SystemOneDecisionModel({ url: "https://a.test" }));
+  // @ts-expect-error it is a switch
+  assertType(new ChatDecisionModel({ model: "a:b", explanation: "none" }));
+  // @ts-expect-error it is a switch
+  assertType(new ChatDecisionModel({ model: "a:b", promptCaching: { ttl: "1h" } }));
+  assertType(new ChatDecisionModel({ model: "a:b", explanation: false, promptCaching: false }));
   // @ts-expect-error the model is required
   assertType(new ChatDecisionModel({}));
 });

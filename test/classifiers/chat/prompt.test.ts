@@ -374,9 +374,9 @@ describe("a request of the guard's", () => {
     });
     expect(user).toContain(
       [
-        '- "call_1": by instructions_1 and answers_1, each about the tool call of the same id',
+        '- "call_1": by instructions_1 and answers_1',
         '- "kind_1" (about the tool call call_1), "kind_2" (about the tool call call_2): by instructions_2 and answers_2',
-        '- "call_2": by instructions_1 and answers_3, each about the tool call of the same id',
+        '- "call_2": by instructions_1 and answers_3',
       ].join("\n"),
     );
     expect(user).toMatch(/"kind_1": \{"destructive": P, .*\}, "call_2": P, "kind_2": \{as in "kind_1"\}/);
