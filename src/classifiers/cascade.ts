@@ -6,7 +6,7 @@ import {
   type Question,
   type State,
 } from "@langchain/core/decisions";
-import type { UsageMetadata } from "@langchain/core/messages";
+import { mergeUsageMetadata, type UsageMetadata } from "@langchain/core/messages";
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import { z } from "zod";
 import { ClassificationError } from "../errors.js";
@@ -83,6 +83,15 @@ const schema = z.strictObject(
  * const classifier = new CascadeDecisionModel({
  *   first: new SystemOneDecisionModel(),
  *   second: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" }),
+ * });
+ * ```
+ * @example One model in two stages: numbers alone first, and reasons only where they are needed. Both send
+ * the same text up to the form of the reply, so that the second stage costs little where prefixes are cached.
+ * ```ts
+ * const model = "anthropic:claude-haiku-4-5";
+ * const classifier = new CascadeDecisionModel({
+ *   first: new ChatDecisionModel({ model, explanation: false }),
+ *   second: new ChatDecisionModel({ model }),
  * });
  * ```
  */
@@ -167,12 +176,7 @@ function deciders(stages: readonly Stage[], outcomes: ReadonlyMap<string, Outcom
 
 function sumOfUsage(stages: readonly Stage[]): UsageMetadata | undefined {
   const reported = stages.flatMap(({ usage }) => usage ?? []);
-  if (reported.length === 0) return undefined;
-  return {
-    input_tokens: reported.reduce((sum, usage) => sum + usage.input_tokens, 0),
-    output_tokens: reported.reduce((sum, usage) => sum + usage.output_tokens, 0),
-    total_tokens: reported.reduce((sum, usage) => sum + usage.total_tokens, 0),
-  };
+  return reported.length === 0 ? undefined : reported.reduce((sum, usage) => mergeUsageMetadata(sum, usage));
 }
 
 /** What a model made of the questions that it was asked. */

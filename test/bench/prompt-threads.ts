@@ -25,7 +25,9 @@ export interface ThreadOptions {
 export interface Step {
   /** What the agent's model was sent, and its reply. */
   messages: readonly BaseMessage[];
-  calls: readonly { name: ToolName; args: Record<string, unknown> }[];
+  calls: readonly { name: string; args: Record<string, unknown> }[];
+  /** What the operator says of the agent's surroundings. */
+  environment?: Record<string, unknown>;
 }
 
 export interface Thread {
@@ -48,14 +50,14 @@ const WORDS =
   );
 
 /** The same words for the same numbers, in every run. */
-function words(seed: number, count: number): string {
+export function words(seed: number, count: number): string {
   return Array.from(
     { length: count },
     (_, index) => WORDS[(seed * 7 + index * 5 + ((seed * index) % 11)) % WORDS.length],
   ).join(" ");
 }
 
-export const DESCRIPTIONS = {
+const DESCRIPTIONS = {
   edit_file: "Replaces one piece of text in a file of the repository. The piece must occur exactly once.",
   run_command:
     "Runs a shell command in the repository and gives back what it printed, at most 30,000 characters.",
@@ -188,5 +190,8 @@ export async function runThread(options: ThreadOptions): Promise<Thread> {
     throw new Error(`expected ${requests} requests of the judge, saw ${judge.prompts.length}`);
   return { steps: model.steps, prompts: judge.prompts };
 }
+
+export const descriptionOf = (name: string): string | undefined =>
+  Object.hasOwn(DESCRIPTIONS, name) ? DESCRIPTIONS[name as ToolName] : undefined;
 
 export const isToolMessage = (message: BaseMessage): message is ToolMessage => message.type === "tool";

@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
-import { commonPrefix, main, measure, SCENES } from "./prompts.js";
+import { commonPrefix, main, measure, SCENES, SESSIONS } from "./prompts.js";
 
 test("the benchmark of prompts runs all of its threads, and what it promises of short ones holds", async () => {
   const lines: string[] = [];
   const { figures, tenToOne, secondStage } = await main(["--steps", "16"], (line) => lines.push(line));
 
-  expect(figures.map(({ scene, shape }) => `${scene}: ${shape}`)).toEqual(
-    SCENES.flatMap(({ name }) =>
+  expect(figures.map(({ scene, shape }) => `${scene}: ${shape}`)).toEqual([
+    ...SCENES.flatMap(({ name }) =>
       ["auto mode", "LangChain, announced", "LiteLLM"].map((shape) => `${name}: ${shape}`),
     ),
-  );
+    ...Object.keys(SESSIONS).flatMap((name) => [`${name}: auto mode`, `${name}: LiteLLM`]),
+  ]);
   for (const { scene, shape, requestsPerStep, charactersPerStep, sharedPrefix } of figures) {
-    const { calls } = SCENES.find(({ name }) => name === scene)!;
+    const calls = SESSIONS[scene] ?? SCENES.find(({ name }) => name === scene)!.calls;
     expect([scene, shape, requestsPerStep]).toEqual([
       scene,
       shape,

@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import type { MonitorView } from "langchain-auto-mode";
 import { formatTable } from "./format-table.js";
 import { announcedMiddleware, liteLlmGuard, type Shape } from "./prompt-peers.js";
+import { runSession } from "./prompt-gateway.js";
 import { runThread, type ThreadOptions } from "./prompt-threads.js";
 
 const WITH_RESULTS: Partial<MonitorView> = {
@@ -38,6 +39,12 @@ export const SCENES: readonly Scene[] = [
     summarize: true,
   },
 ];
+
+/** Sessions through the gateway, by their calls in a step. */
+export const SESSIONS: Readonly<Record<string, number>> = {
+  "gateway, one call, three tools in turn": 1,
+  "gateway, ten calls": 10,
+};
 
 const PEERS: Readonly<Record<string, Shape>> = {
   "LangChain, announced": announcedMiddleware,
@@ -138,6 +145,11 @@ export async function main(
   }
   const [one, ten] = [firstPrompts.get(1)!, firstPrompts.get(10)!];
   const tenToOne = (ten.text.length - (ten.args - one.args)) / one.text.length;
+  for (const [scene, width] of Object.entries(SESSIONS)) {
+    const session = await runSession(steps, width);
+    figures.push({ scene, shape: OURS, ...measure(session.prompts.map((prompt) => [prompt])) });
+    figures.push({ scene, shape: "LiteLLM", ...measure(session.steps.map(liteLlmGuard)) });
+  }
   const secondStage = await measureSecondStage(steps);
 
   print(`Threads of ${steps} steps. Tokens are estimated: ${CHARACTERS_PER_TOKEN} characters each.\n`);

@@ -45,7 +45,7 @@ class Scripted extends BaseDecisionModel {
           .filter(([id]) => ids.includes(id))
           .map(([id, value]) => [id, answer(value)]),
       ),
-      usage_metadata: { input_tokens: 10, output_tokens: 1 },
+      usage_metadata: { input_tokens: 10, output_tokens: 1, input_token_details: { cache_read: 4 } },
       requestId: `request of ${this.model}`,
     });
   }
@@ -124,7 +124,12 @@ describe("who decided, and what it cost", () => {
     expect(model.model).toBe("fast > good");
     expect(response).toMatchObject({
       model: "fast > good",
-      usage_metadata: { input_tokens: 20, output_tokens: 2, total_tokens: 22 },
+      usage_metadata: {
+        input_tokens: 20,
+        output_tokens: 2,
+        total_tokens: 22,
+        input_token_details: { cache_read: 8 },
+      },
       requestId: "request of good",
     });
   });
