@@ -6,6 +6,7 @@ import {
   SystemOneDecisionModel,
 } from "./index.js";
 import { ConfigurationError } from "../errors.js";
+import { loadOptional } from "./http.js";
 
 const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance";
 
@@ -20,11 +21,11 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
   const model = rest.join(":");
   if (kind === "provenance" && which === kind) return new ProvenanceDecisionModel();
   if (kind === "systemone" && which !== "systemone:") {
-    await requirePackage("@typesafe-ai/sdk", () => import("@typesafe-ai/sdk"));
+    await loadOptional("@typesafe-ai/sdk", () => import("@typesafe-ai/sdk"));
     return new SystemOneDecisionModel(model === "" ? {} : { model });
   }
   if (kind === "openai" && model !== "") {
-    await requirePackage("openai", () => import("openai"));
+    await loadOptional("openai", () => import("openai"));
     return new OpenAIDecisionModel({ model });
   }
   if (kind === "chat" && /^[^:]+:./.test(model)) {
@@ -36,16 +37,6 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
   if (kind === "openai")
     throw new ConfigurationError("classifier", "has no model name; expected openai:MODEL");
   throw new ConfigurationError("classifier", `is not known; expected ${EXPECTED}`);
-}
-
-async function requirePackage(name: string, load: () => Promise<unknown>): Promise<void> {
-  try {
-    await load();
-  } catch (error) {
-    throw new ConfigurationError("classifier", `needs the package ${name}: run "npm install ${name}"`, {
-      cause: error,
-    });
-  }
 }
 
 async function requireChatModel(name: string): Promise<void> {
