@@ -40,6 +40,9 @@ export const SCENES: readonly Scene[] = [
   },
 ];
 
+/** The threads of which a prefix of 85 % is asked. */
+const GOAL_SCENES: ReadonlySet<string> = new Set(["one call a step", "one call, with tool results"]);
+
 /** Sessions through the gateway, by their calls in a step. */
 export const SESSIONS: Readonly<Record<string, number>> = {
   "gateway, one call, three tools in turn": 1,
@@ -122,6 +125,44 @@ async function measureSecondStage(steps: number): Promise<number> {
   return shared / all;
 }
 
+const SHARED_AT_LEAST = 0.85;
+const TEN_AT_MOST = 1.5;
+const SECOND_STAGE_AT_LEAST = 0.9;
+
+const verdict = (isMet: boolean): string => (isMet ? "met" : "MISSED");
+
+/** Each goal in words, what was measured, and whether it is met. */
+function goalsOf({ figures, tenToOne, secondStage }: PromptFigures): string[][] {
+  const shared = figures.filter(({ scene, shape }) => shape === OURS && GOAL_SCENES.has(scene));
+  const ours = figures.filter(({ shape }) => shape === OURS);
+  return [
+    ...shared.map(({ scene, sharedPrefix }) => [
+      `${scene}: shared prefix of at least ${percent(SHARED_AT_LEAST)}`,
+      percent(sharedPrefix),
+      verdict(sharedPrefix >= SHARED_AT_LEAST),
+    ]),
+    ...ours.map(({ scene, charactersPerStep }) => {
+      const others = figures.filter((figure) => figure.scene === scene && figure.shape !== OURS);
+      const least = Math.min(...others.map((figure) => figure.charactersPerStep));
+      return [
+        `${scene}: fewer characters than the others`,
+        `${(charactersPerStep / least).toFixed(2)} of the least`,
+        verdict(charactersPerStep < least),
+      ];
+    }),
+    [
+      `ten parallel calls of one tool, less their arguments: at most ${TEN_AT_MOST} times one`,
+      tenToOne.toFixed(2),
+      verdict(tenToOne <= TEN_AT_MOST),
+    ],
+    [
+      `two stages on one model: the second's prompt is the first's to at least ${percent(SECOND_STAGE_AT_LEAST)}`,
+      percent(secondStage),
+      verdict(secondStage >= SECOND_STAGE_AT_LEAST),
+    ],
+  ];
+}
+
 export async function main(
   argv: string[],
   print: (line: string) => void = console.log,
@@ -159,9 +200,8 @@ export async function main(
       figures.map(rowOf),
     ),
   );
-  print("\nThe others are rebuilt from their documentation, with a short question.");
-  print(`Ten parallel calls of one tool, less their arguments: ${tenToOne.toFixed(2)} times one call.`);
-  print(`Two stages on one model: the second's prompt shares ${percent(secondStage)} with the first's.`);
+  print("\nThe others are rebuilt from their documentation, with a short question.\n");
+  print(formatTable(["goal", "measured", ""], goalsOf({ figures, tenToOne, secondStage })));
   return { figures, tenToOne, secondStage };
 }
 
