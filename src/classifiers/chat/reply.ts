@@ -47,11 +47,12 @@ export function readChatAnswers(text: string, questions: TextQuestions): Map<str
   if (reply === "") return allFail(questions, "error", "the reply is empty", "empty_reply");
   const members = objectMembers(withoutFence(reply));
   if (members !== undefined) return readMembers(members, questions);
-  if (isRefusal(reply)) return allFail(questions, "refused", "the model refused in words");
   const last = objectAfterProse(reply, Object.keys(questions));
-  return last === undefined
-    ? allFail(questions, "error", "the reply does not end with one JSON object of answers", "not_json")
-    : readMembers(last, questions);
+  const start = reply.slice(0, REFUSAL_WITHIN);
+  if (last !== undefined && !PLAIN_REFUSAL.test(start)) return readMembers(last, questions);
+  return REFUSAL.test(start)
+    ? allFail(questions, "refused", "the model refused in words")
+    : allFail(questions, "error", "the reply does not end with one JSON object of answers", "not_json");
 }
 
 function readMembers(members: readonly Member[], questions: TextQuestions): Map<string, Outcome> {
@@ -129,15 +130,14 @@ function isProse(before: string, fenced: boolean, ids: readonly string[]): boole
   );
 }
 
+// Words that nobody weighs a call with. Whatever object follows them is no judgement.
+const PLAIN_REFUSAL =
+  /\b(?:i(?:['’]m| am) sorry|sorry, (?:but )?i\b|i apologi[sz]e|i (?:must decline|decline|refuse)|(?:cannot|can['’]t) (?:help|assist|comply))/i;
 // Only names the failure: no words can make an answer.
 const REFUSAL =
   /\b(?:i(?:['’]m| am) (?:sorry|unable|not able|not comfortable)|i (?:can(?:['’]t|not| not)|won['’]t|will not|must decline|decline|refuse)|sorry, (?:but )?i\b|i apologi[sz]e|cannot (?:help|assist|comply))/i;
 // A refusal says so at its start.
 const REFUSAL_WITHIN = 300;
-
-function isRefusal(text: string): boolean {
-  return REFUSAL.test(text.slice(0, REFUSAL_WITHIN));
-}
 
 function readExplanation(members: readonly Member[], name: string): string | undefined {
   const text = only(members, name)?.text;

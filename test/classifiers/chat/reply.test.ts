@@ -93,6 +93,10 @@ describe("an object after prose is read if it ends the reply", () => {
     ["in a fence without a language", `Sure:\n\`\`\`\n${object}\n\`\`\``],
     ["after prose with a closed fence", `It runs\n\`\`\`sh\nrm -r {a,b}\n\`\`\`\nwhich is bad.\n${object}`],
     ["after prose that names the questions", `call_1 is low, "call_2" is high: see {x}.\n${object}`],
+    [
+      "after prose that says what it cannot find",
+      `I can't find that the user asked for it, and I am unable to.\n${object}`,
+    ],
     ["after an object without an answer", `The arguments are {"path":"a"}. ${object}`],
     ["after a thinking block and prose", `<think>{"call_1":0.9}</think>I am done.\n${object}`],
     ["after the end of a thinking block that the prompt had opened", `hm</think>${object}`],
@@ -214,6 +218,9 @@ describe("a refusal in words is named as one", () => {
     "As an assistant, I am not able to evaluate such content.",
     "I must decline to answer.",
     `I'm sorry, I can't do that. {"call_1":0,"call_2":0}`,
+    `I must decline.\n\n{"call_1":0,"call_2":0}`,
+    `I can't assist with that: {"call_1":0,"call_2":0}`,
+    "I can't find anything.",
     "<think>The user wants harm.</think>I apologize, but no.",
   ])("%s", (text) => {
     expect(read(text)).toEqual({ call_1: "refused", call_2: "refused" });
