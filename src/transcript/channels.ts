@@ -91,17 +91,3 @@ export const CHANNELS: readonly Channel[] = [
   "reasoning",
   "toolResults",
 ];
-
-/** A set of kinds of entry as a number, one bit for each. */
-export type KindBits = number;
-
-const BITS: ReadonlyMap<EntryKind, KindBits> = new Map(
-  (Object.keys(channelOf) as EntryKind[]).map((kind, index) => [kind, 1 << index]),
-);
-
-/** The kinds as bits. */
-export function bitsOf(kinds: Iterable<EntryKind>): KindBits {
-  let bits = 0;
-  for (const kind of kinds) bits |= BITS.get(kind) as KindBits;
-  return bits;
-}

@@ -33,9 +33,11 @@ export function fromAnthropic(messages: unknown, options: AnthropicSourceOptions
   const piecesAt = (index: number) => piecesOf(fieldsOf(list[index]), options, nameOf);
   return {
     length: list.length,
-    entriesAt: (index) => piecesAt(index).map((piece) => piece.build()),
+    entriesAt: (index, kinds) =>
+      piecesAt(index)
+        .filter(({ from }) => kinds.has(from))
+        .map((piece) => piece.build()),
     isUserAt: (index) => piecesAt(index).some(({ from }) => from === "user"),
-    hasEntriesAt: (index, kinds) => piecesAt(index).some(({ from }) => kinds.has(from)),
   };
 }
 

@@ -1,13 +1,11 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import type { TranscriptSource } from "./transcript-source.js";
-import { CallNames } from "./call-names.js";
-import { bitsOf, type ContentEntry, type EntryKind } from "./channels.js";
-import { classOfResult, isOurs, langchainPieces, noteSource, type Surroundings } from "./langchain-pieces.js";
+import { nameOr } from "./calls.js";
+import type { ContentEntry, EntryKind } from "./channels.js";
+import { langchainPieces, type Surroundings } from "./langchain-pieces.js";
 import { type Fields, fieldsOf } from "./media.js";
-import { fieldOf, kindOfMessage, sourceTag } from "./message-fields.js";
+import { fieldOf, kindOfMessage, listOf, sourceTag } from "./message-fields.js";
 import { type Piece, userPieces } from "./message-pieces.js";
-import type { PositionMap } from "./position-map.js";
-import type { SeenHistory } from "./seen-history.js";
 
 /** Who is who in a list of LangChain messages. */
 export interface LangchainSourceOptions {
@@ -21,50 +19,21 @@ export interface LangchainSourceOptions {
   isJudged?(message: BaseMessage, callIndex: number): boolean;
   /** The user's own messages from before a summary took their place, oldest first. */
   readonly earlierWords?: readonly string[];
-  /**
-   * What is known of the thread from earlier views, up to date with these messages. It saves work and
-   * changes nothing. The calls being judged are then of the last agent message.
-   */
-  readonly seen?: SeenHistory;
-}
-
-const USERS = bitsOf(["user", "delegator"]);
-
-/** The fields that the entries of a message are made of. `undefined` if one cannot be read. */
-function partsOf(message: Fields): unknown[] | undefined {
-  try {
-    const kwargs = fieldsOf(message["additional_kwargs"]);
-    return [
-      message["content"],
-      message["tool_calls"],
-      message["invalid_tool_calls"],
-      kwargs?.["reasoning"],
-      kwargs?.["reasoning_content"],
-      kwargs?.["refusal"],
-      kwargs?.["tool_outputs"],
-      fieldsOf(message["response_metadata"])?.["stop_reason"],
-    ];
-  } catch {
-    return undefined;
-  }
 }
 
 class LangchainSource implements TranscriptSource, Surroundings {
   readonly length: number;
-  readonly map: PositionMap | undefined;
   readonly #messages: readonly unknown[];
   readonly #options: LangchainSourceOptions;
   readonly #earlier: readonly string[];
   readonly own: "user" | "delegator";
   readonly delegation: ReadonlySet<string>;
-  #names: CallNames | undefined;
 
   constructor(messages: readonly BaseMessage[], options: LangchainSourceOptions) {
     this.#messages = messages;
     this.#options = options;
     this.#earlier = options.earlierWords ?? [];
     this.length = this.#earlier.length + messages.length;
-    this.map = options.seen && mapOf(options.seen, this.#earlier.length);
     this.own = options.author === "agent" ? "delegator" : "user";
     this.delegation = new Set(options.delegationTools);
   }
@@ -72,49 +41,14 @@ class LangchainSource implements TranscriptSource, Surroundings {
   isUserAt(index: number): boolean {
     if (index < this.#earlier.length) return true;
     const message = fieldsOf(this.#messages[index - this.#earlier.length]);
-    return message !== undefined && kindOfMessage(message) === "human" && this.isUsers(message);
+    // Most messages are none of the user's, and an id is looked up faster than a type.
+    return message !== undefined && this.isUsers(message) && kindOfMessage(message) === "human";
   }
 
-  hasEntriesAt(index: number, kinds: ReadonlySet<EntryKind>): boolean {
-    return this.#piecesAt(index).some(({ from }) => kinds.has(from));
-  }
-
-  entriesAt(index: number): readonly ContentEntry[] {
-    const build = () => this.#piecesAt(index).map((piece) => piece.build());
-    const recent = this.#options.seen?.recent;
-    if (recent === undefined) return build();
-    const { own } = this;
-    const words = this.#earlier[index];
-    if (words !== undefined) return recent.recall(words, own, [], build);
-    const at = index - this.#earlier.length;
-    const message = fieldsOf(this.#messages[at]);
-    const variant = message && this.#variantOf(message, at);
-    const parts = message && partsOf(message);
-    return variant === undefined || parts === undefined
-      ? build()
-      : recent.recall(message, variant, parts, build);
-  }
-
-  /** What the entries depend on beside the parts of the message. `undefined` for what is not to be remembered. */
-  #variantOf(message: Fields, at: number): string | undefined {
-    const kind = kindOfMessage(message);
-    switch (kind) {
-      case "human":
-        return this.isUsers(message) ? `user ${this.own}` : `note ${noteSource(message)}`;
-      case "tool": {
-        const { from, name } = classOfResult(message, at, this);
-        return `${from} ${name}`;
-      }
-      case "ai": {
-        // The calls that are judged are in the view once they are history.
-        const calls = fieldOf(message, "tool_calls");
-        const count = Array.isArray(calls) ? calls.length : 0;
-        for (let call = 0; call < count; call += 1) if (this.isJudged(message, call)) return undefined;
-        return isOurs(message) ? "ours" : "agent";
-      }
-      default:
-        return undefined;
-    }
+  entriesAt(index: number, kinds: ReadonlySet<EntryKind>): readonly ContentEntry[] {
+    return this.#piecesAt(index)
+      .filter(({ from }) => kinds.has(from))
+      .map((piece) => piece.build());
   }
 
   #piecesAt(index: number): readonly Piece[] {
@@ -126,7 +60,7 @@ class LangchainSource implements TranscriptSource, Surroundings {
   }
 
   isUsers(message: Fields): boolean {
-    return sourceTag(message) === undefined && this.#options.isUser(message as unknown as BaseMessage);
+    return this.#options.isUser(message as unknown as BaseMessage) && sourceTag(message) === undefined;
   }
 
   isJudged(message: Fields, call: number): boolean {
@@ -134,24 +68,18 @@ class LangchainSource implements TranscriptSource, Surroundings {
   }
 
   answeredName(at: number): string | undefined {
-    const { seen } = this.#options;
-    if (seen) return seen.answeredName(this.#messages, at);
-    this.#names ??= new CallNames();
-    return this.#names.nameAt(this.#messages, at);
+    const answer = fieldsOf(this.#messages[at]);
+    const id = answer && fieldOf(answer, "tool_call_id");
+    if (id === undefined) return undefined;
+    for (let earlier = at - 1; earlier >= 0; earlier -= 1) {
+      const message = fieldsOf(this.#messages[earlier]);
+      if (message === undefined || kindOfMessage(message) !== "ai") continue;
+      const calls = [...listOf(message, "tool_calls"), ...listOf(message, "invalid_tool_calls")];
+      const call = calls.findLast((candidate) => candidate["id"] === id);
+      if (call) return nameOr(call["name"]);
+    }
+    return undefined;
   }
-}
-
-/** The map of the settled messages, moved by the earlier words that stand before them. */
-function mapOf(seen: SeenHistory, moved: number): PositionMap {
-  return {
-    settled: moved + seen.settled,
-    previous: (before, kinds) =>
-      before > moved + seen.settled || before <= moved
-        ? before - 1
-        : moved + seen.previous(before - moved, kinds),
-    next: (from, kinds) => (from < moved ? from : moved + seen.next(from - moved, kinds)),
-    count: (kinds) => seen.count(kinds) + (kinds & USERS ? moved : 0),
-  };
 }
 
 /**

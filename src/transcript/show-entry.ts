@@ -1,5 +1,4 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import { copyJson } from "../json.js";
 import type { CallEntry, ContentEntry } from "./channels.js";
 import { type CutSide, fitJson, showCut } from "./cut.js";
 import { cutTree } from "./cut-json.js";
@@ -71,29 +70,4 @@ export function showEntry(entry: ContentEntry, limits: EntryLimits): ContentEntr
   if (isCall(entry)) return build(showArgs(entry.args, Math.min(max, room)));
   const text = typeof entry.text === "string" ? entry.text : "";
   return build(fitJson((size) => showCut(text, size, side), max, room));
-}
-
-interface Shown {
-  readonly max: number;
-  readonly side: CutSide;
-  readonly shown: ContentEntry;
-  readonly cost: number;
-}
-
-// Raw entries never change. Those of a message that did not change either are the same objects.
-const shownBefore = new WeakMap<ContentEntry, Shown>();
-
-/** A raw entry, cut to `max` only, and what it costs. Not the caller's own: see {@link copyShown}. */
-export function showWhole(entry: ContentEntry, { max, side = "end" }: EntryLimits): Shown {
-  const known = shownBefore.get(entry);
-  if (known?.max === max && known.side === side) return known;
-  const shown = showEntry(entry, { max, side, maxJson: Number.POSITIVE_INFINITY });
-  const made = { max, side, shown, cost: costOf(shown) };
-  shownBefore.set(entry, made);
-  return made;
-}
-
-/** A copy of a shown entry, which its reader may change. */
-export function copyShown(entry: ContentEntry): ContentEntry {
-  return isCall(entry) ? { ...entry, args: copyJson(entry.args) } : { ...entry };
 }

@@ -1,7 +1,7 @@
 import type { BaseMessage } from "@langchain/core/messages";
+import type { EntryKind } from "./channels.js";
 import { cutStart } from "./cut.js";
 import { langchainSource } from "./from-langchain.js";
-import { HUMAN, type SeenHistory } from "./seen-history.js";
 
 /** Words of the user that are kept in case the message itself is summarised away. */
 export interface KeptWords {
@@ -58,8 +58,10 @@ function newInput(messages: readonly BaseMessage[], state: RunInputState): BaseM
     .filter((message) => isHuman(message) && !isTagged(message) && !known.has(message.id ?? ""));
 }
 
+const USER: ReadonlySet<EntryKind> = new Set<EntryKind>(["user"]);
+
 function wordsOf(message: BaseMessage): string {
-  const entries = langchainSource([message], { delegationTools: [], isUser: () => true }).entriesAt(0);
+  const entries = langchainSource([message], { delegationTools: [], isUser: () => true }).entriesAt(0, USER);
   // A tool result inside a human message is an entry of its own, and not the user's words.
   return entries.flatMap((entry) => (entry.from === "user" ? [entry.text] : [])).join("\n");
 }
@@ -118,7 +120,6 @@ function readIds(state: RunInputState): ReadonlySet<string> {
 export function readRunInput(
   messages: readonly BaseMessage[],
   state: RunInputState,
-  seen?: SeenHistory,
 ): {
   isUser: (message: BaseMessage) => boolean;
   earlierWords: string[];
@@ -127,10 +128,9 @@ export function readRunInput(
   const isUser = (message: BaseMessage): boolean =>
     message.id !== undefined && ids.has(message.id) && isHuman(message) && !isTagged(message);
   const missing = new Map(state.words.map(({ id, text }) => [id, text]));
-  const next = (from: number): number => (seen ? seen.next(from, HUMAN) : from);
   // What a tool put in the place of the user's message does not take back what the user said.
-  for (let at = next(0); missing.size > 0 && at < messages.length; at = next(at + 1)) {
-    const message = messages[at] as BaseMessage;
+  for (const message of messages) {
+    if (missing.size === 0) break;
     if (missing.has(message.id ?? "") && isUser(message)) missing.delete(message.id ?? "");
   }
   return { isUser, earlierWords: [...missing.values()] };
