@@ -163,7 +163,7 @@ describe("what the classifier is asked", () => {
     const view = { channels: ["user", "toolResults"], mostRecent: 1 } as const;
     const own = Object.assign(new ScriptedClassifier(), { view });
     expect(await froms({}, own)).toEqual(["user", "tool_result"]);
-    expect(await froms({ view: { channels: ["toolCalls"] } }, own)).toEqual(["tool_call"]);
+    expect(await froms({ view: { channels: ["toolCalls"] } }, own)).toEqual(["omitted", "tool_call"]);
   });
 
   test("says of an earlier refusal that it was one", async () => {
