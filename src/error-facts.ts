@@ -78,6 +78,8 @@ function statusesOf(layer: object): unknown[] {
   return [
     readField(layer, "status"),
     readField(layer, "statusCode"),
+    // Ollama's client.
+    readField(layer, "status_code"),
     readField(readField(layer, "$metadata"), "httpStatusCode"),
     readField(readField(layer, "response"), "status"),
   ];

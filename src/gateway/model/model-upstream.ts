@@ -1,0 +1,242 @@
+import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { hasBoundTools } from "../../bindings.js";
+import { ConfigurationError } from "../../errors.js";
+import { ApiError } from "./api-error.js";
+import { estimateTokens } from "./count-tokens.js";
+import { messagesToLangChain } from "./messages-to-langchain.js";
+import { type MessagesRequest, readCountRequest, readMessagesRequest } from "./messages-request.js";
+import { toApiError } from "./model-errors.js";
+import { collectMessage, replyEvents, type ReplyEvent } from "./reply-events.js";
+import { type ToolUse, toolsToLangChain } from "./tools-to-langchain.js";
+
+/** What a request asks of the model beside the conversation. */
+export interface CallSettings {
+  /** The longest reply, in tokens. */
+  readonly maxTokens: number;
+  /** 0..1, if the request names one. */
+  readonly temperature?: number;
+  /** 0..1, if the request names one. */
+  readonly topP?: number;
+}
+
+/**
+ * The model behind a gateway: a LangChain chat model, which keeps the settings it was made with, or a function
+ * that makes one for each request and may take the request's settings over.
+ */
+export type UpstreamModel =
+  | BaseChatModel
+  | ((settings: CallSettings) => BaseChatModel | Promise<BaseChatModel>);
+
+/** Options of {@link createModelUpstream}. */
+export interface ModelUpstreamOptions {
+  /** Called with the provider's own error when a request fails. It may repeat the request: log its code only. */
+  onError?: (error: unknown) => void;
+}
+
+// Proxies cut lines that are silent for a minute, and a model may think for longer.
+const PING_INTERVAL_MS = 15_000;
+const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
+const MODEL = "a LangChain chat model that can call tools, or a function that makes one";
+
+/**
+ * Makes a LangChain chat model answer Anthropic's messages API: `POST /v1/messages`, streamed or not, and
+ * `POST /v1/messages/count_tokens`, whose answer is an estimate and says so (`estimated: true`).
+ *
+ * Thinking is dropped in both directions. Fields that the model has no use for (`thinking`, `metadata`,
+ * `cache_control`, `context_management`, ...) are ignored. The model is always streamed, so that a reply ends at a
+ * stop sequence and with the client. What cannot be translated is a 400 that names the place, never its content.
+ *
+ * @returns a function that answers each request, also with the error of a failing model. It rejects only when the
+ * client has gone.
+ * @throws {ConfigurationError} when `model` is neither a chat model without bound tools nor a function.
+ *
+ * @example
+ * ```ts
+ * const upstream = createModelUpstream(new ChatOpenAI({ model: "gpt-5-mini" }));
+ * const handler = createSafeguardsHandler({ upstream, classifier });
+ * ```
+ */
+export function createModelUpstream(
+  model: UpstreamModel,
+  options: ModelUpstreamOptions = {},
+): (request: Request) => Promise<Response> {
+  if (typeof model !== "function") checkModel(model);
+  const failed = (error: unknown, hasStarted: boolean): ApiError => {
+    // A request that is wrong in itself never reached the model.
+    if (!(error instanceof ApiError) || error.status >= 500) options.onError?.(error);
+    return toApiError(error, hasStarted);
+  };
+
+  return async (request) => {
+    try {
+      const { pathname } = new URL(request.url);
+      if (request.method === "POST" && pathname.endsWith("/v1/messages/count_tokens")) {
+        const counted = readCountRequest(await readJson(request));
+        return Response.json({ input_tokens: estimateTokens(counted), estimated: true });
+      }
+      if (request.method !== "POST" || !pathname.endsWith("/v1/messages"))
+        throw new ApiError(404, "There is nothing at this path.");
+      const body = readMessagesRequest(await readJson(request));
+      const gone = new AbortController();
+      const signal = AbortSignal.any([request.signal, gone.signal]);
+      const leave = (reason: unknown) => gone.abort(reason);
+      const events = endingWith(leave, await ask(model, body, signal));
+      // The first event comes with the model's first chunk: until then a failure of a stream has a status.
+      const reply = startingWith(await events.next(), events);
+      const brokeOff = (error: unknown) => failed(error, true);
+      if (body.stream !== true) return await wholeReply(reply, request.signal, brokeOff);
+      return new Response(writeEvents(reply, leave, brokeOff), {
+        headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+      });
+    } catch (error) {
+      request.signal.throwIfAborted();
+      return failed(error, false).toResponse();
+    }
+  };
+}
+
+function checkModel(model: object): void {
+  const { stream, bindTools } = (model ?? {}) as { stream?: unknown; bindTools?: unknown };
+  if (typeof stream !== "function" || typeof bindTools !== "function")
+    throw new ConfigurationError("model", `is not usable; expected ${MODEL}`);
+  if (hasBoundTools(model))
+    throw new ConfigurationError("model", "has tools bound to it; each request brings its own");
+}
+
+async function readJson(request: Request): Promise<unknown> {
+  try {
+    return JSON.parse(await request.text());
+  } catch {
+    request.signal.throwIfAborted();
+    throw new ApiError(400, "body: expected JSON");
+  }
+}
+
+async function ask(model: UpstreamModel, body: MessagesRequest, signal: AbortSignal) {
+  const messages = messagesToLangChain(body);
+  const use = toolsToLangChain(body);
+  const made = typeof model === "function" ? await model(settingsOf(body)) : model;
+  const chunks = await withTools(made, use).stream(messages, { signal });
+  return replyEvents(chunks, {
+    model: body.model,
+    usedIds: callIds(body),
+    stopSequences: body.stop_sequences ?? [],
+    oneCall: use.oneCall,
+  });
+}
+
+function settingsOf({ max_tokens, temperature, top_p }: MessagesRequest): CallSettings {
+  return {
+    maxTokens: max_tokens,
+    ...(typeof temperature === "number" ? { temperature } : {}),
+    ...(typeof top_p === "number" ? { topP: top_p } : {}),
+  };
+}
+
+function withTools(
+  model: BaseChatModel,
+  { tools, toolChoice, oneCall }: ToolUse,
+): Pick<BaseChatModel, "stream"> {
+  if (tools.length === 0) return model;
+  if (!model.bindTools) throw new ApiError(400, "tools: this model cannot call tools");
+  // Each provider's package takes these, or ignores them; their common type names none of them.
+  const choice: object = {
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+    ...(oneCall ? { parallel_tool_calls: false } : {}),
+  };
+  return model.bindTools([...tools], choice);
+}
+
+function callIds({ messages }: MessagesRequest): Set<string> {
+  const blocks = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+  const ids = blocks.map((block) => (block.type === "tool_use" ? block["id"] : undefined));
+  return new Set(ids.filter((id) => typeof id === "string"));
+}
+
+/** Tells the model to stop when nobody reads on: at a stop sequence, after a failure, and when the client leaves. */
+async function* endingWith(
+  leave: (reason: unknown) => void,
+  events: AsyncGenerator<ReplyEvent, void>,
+): AsyncGenerator<ReplyEvent, void> {
+  try {
+    yield* events;
+  } finally {
+    leave(new DOMException("The reply has ended.", "AbortError"));
+  }
+}
+
+async function* startingWith(
+  first: IteratorResult<ReplyEvent, void>,
+  rest: AsyncGenerator<ReplyEvent, void>,
+): AsyncGenerator<ReplyEvent, void> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+async function wholeReply(
+  reply: AsyncIterable<ReplyEvent>,
+  signal: AbortSignal,
+  failed: (error: unknown) => ApiError,
+): Promise<Response> {
+  try {
+    return Response.json(await collectMessage(reply));
+  } catch (error) {
+    signal.throwIfAborted();
+    return failed(error).toResponse();
+  }
+}
+
+/** Writes events as a stream that is read only as far as the client reads. A failure is its last event. */
+function writeEvents(
+  events: AsyncGenerator<ReplyEvent, void>,
+  leave: (reason: unknown) => void,
+  failed: (error: unknown) => ApiError,
+): ReadableStream<Uint8Array> {
+  let next: Promise<IteratorResult<ReplyEvent, void>> | undefined;
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          next ??= events.next();
+          const result = await orSilence(next);
+          if (result === undefined) {
+            controller.enqueue(encoder.encode(PING));
+            return;
+          }
+          next = undefined;
+          if (result.done) controller.close();
+          else controller.enqueue(encoder.encode(eventText(result.value.type, result.value)));
+        } catch (error) {
+          controller.enqueue(encoder.encode(eventText("error", failed(error))));
+          controller.close();
+        }
+      },
+      cancel(reason) {
+        leave(reason);
+        void events.return(undefined).catch(() => {});
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** A promise's value, or `undefined` if it takes so long that the line should not stay silent. */
+async function orSilence<T>(promise: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await Promise.race([
+      promise,
+      new Promise<undefined>((resolve) => {
+        timer = setTimeout(resolve, PING_INTERVAL_MS, undefined);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function eventText(type: string, data: unknown): string {
+  return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+}
