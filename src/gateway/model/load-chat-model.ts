@@ -12,7 +12,6 @@ const KEY_VARIABLES: Readonly<Record<string, string>> = {
   deepseek: "DEEPSEEK_API_KEY",
   fireworks: "FIREWORKS_API_KEY",
   google: "GOOGLE_API_KEY",
-  "google-genai": "GOOGLE_API_KEY",
   groq: "GROQ_API_KEY",
   mistral: "MISTRAL_API_KEY",
   mistralai: "MISTRAL_API_KEY",
@@ -55,6 +54,11 @@ export async function loadChatModel(name: string): Promise<ChatModelFactory> {
     const names = Object.keys(providers).join(", ");
     throw new ConfigurationError("model", `names a provider that is not known; expected one of ${names}`);
   }
+  if (provider === "google-genai")
+    throw new ConfigurationError(
+      "model",
+      `names a provider whose package cannot be used here; expected google:${model}`,
+    );
   const Model = await load(known.package, () => getChatModelByClassName(known.className, provider));
   const make = (settings?: CallSettings): BaseChatModel =>
     new Model({ model, maxRetries: 0, ...(settings ? fieldsFor(provider, sample, settings) : {}) });

@@ -125,7 +125,12 @@ function wordsOf(layers: readonly object[]): string {
   });
   const first = said.find((value) => typeof value === "string" && value !== "");
   if (typeof first !== "string") return "";
-  const words = first.split("\n\nTroubleshooting URL:", 1)[0]!.replaceAll(/\s+/g, " ").trim();
+  const words = first
+    .split("\n\nTroubleshooting URL:", 1)[0]!
+    .replace(/^\[GoogleGenerativeAI Error\]: (?:Error fetching from \S+ \[\d+ [^\]]*\] )?/, "")
+    .replace(/ \[(?:\{.*\})?\]$/s, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
   return words.length > MAX_CHARS ? `${words.slice(0, MAX_CHARS)}…` : words;
 }
 

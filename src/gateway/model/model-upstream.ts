@@ -3,6 +3,7 @@ import { hasBoundTools } from "../../bindings.js";
 import { ConfigurationError } from "../../errors.js";
 import { ApiError } from "./api-error.js";
 import { estimateTokens } from "./count-tokens.js";
+import { fitToProvider, forOneRequest } from "./fit-to-provider.js";
 import { messagesToLangChain } from "./messages-to-langchain.js";
 import { type MessagesRequest, readCountRequest, readMessagesRequest } from "./messages-request.js";
 import { toApiError } from "./model-errors.js";
@@ -36,6 +37,9 @@ export interface ModelUpstreamOptions {
 // Proxies cut lines that are silent for a minute, and a model may think for longer.
 const PING_INTERVAL_MS = 15_000;
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
+// Its connections that break, a client that leaves included, end the process with a rejection that nobody can
+// handle; and it sends the results of parallel calls in a way that Gemini refuses.
+const BROKEN_GOOGLE_MODEL = "googlegenerativeai";
 const MODEL = "a LangChain chat model that can call tools, or a function that makes one";
 
 /**
@@ -85,7 +89,7 @@ export function createModelUpstream(
       const reply = startingWith(await events.next(), events);
       const brokeOff = (error: unknown) => failed(error, true);
       if (body.stream !== true) return await wholeReply(reply, request.signal, brokeOff);
-      return new Response(writeEvents(reply, leave, brokeOff), {
+      return new Response(writeEvents(reply, request.signal, leave, brokeOff), {
         headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
       });
     } catch (error) {
@@ -95,12 +99,21 @@ export function createModelUpstream(
   };
 }
 
-function checkModel(model: object): void {
-  const { stream, bindTools } = (model ?? {}) as { stream?: unknown; bindTools?: unknown };
-  if (typeof stream !== "function" || typeof bindTools !== "function")
-    throw new ConfigurationError("model", `is not usable; expected ${MODEL}`);
+function checkModel(model: BaseChatModel): BaseChatModel {
+  if (!isChatModel(model)) throw new ConfigurationError("model", `is not usable; expected ${MODEL}`);
+  if (model._llmType() === BROKEN_GOOGLE_MODEL)
+    throw new ConfigurationError(
+      "model",
+      "is a ChatGoogleGenerativeAI; expected ChatGoogle of @langchain/google",
+    );
   if (hasBoundTools(model))
     throw new ConfigurationError("model", "has tools bound to it; each request brings its own");
+  return model;
+}
+
+function isChatModel(value: unknown): boolean {
+  const { stream, bindTools, _llmType } = (value ?? {}) as Partial<BaseChatModel>;
+  return [stream, bindTools, _llmType].every((method) => typeof method === "function");
 }
 
 async function readJson(request: Request): Promise<unknown> {
@@ -115,13 +128,14 @@ async function readJson(request: Request): Promise<unknown> {
 async function ask(model: UpstreamModel, body: MessagesRequest, signal: AbortSignal) {
   const messages = messagesToLangChain(body);
   const use = toolsToLangChain(body);
-  const made = typeof model === "function" ? await model(settingsOf(body)) : model;
-  const chunks = await withTools(made, use).stream(messages, { signal });
+  const made = typeof model === "function" ? checkModel(await model(settingsOf(body))) : model;
+  const own = forOneRequest(made, signal);
+  const chunks = await withTools(own, use).stream(fitToProvider(messages, own), { signal });
   return replyEvents(chunks, {
     model: body.model,
     usedIds: callIds(body),
     stopSequences: body.stop_sequences ?? [],
-    oneCall: use.oneCall,
+    maxCalls: use.maxCalls,
   });
 }
 
@@ -135,14 +149,14 @@ function settingsOf({ max_tokens, temperature, top_p }: MessagesRequest): CallSe
 
 function withTools(
   model: BaseChatModel,
-  { tools, toolChoice, oneCall }: ToolUse,
+  { tools, toolChoice, maxCalls }: ToolUse,
 ): Pick<BaseChatModel, "stream"> {
   if (tools.length === 0) return model;
-  if (!model.bindTools) throw new ApiError(400, "tools: this model cannot call tools");
+  if (!model.bindTools) throw new ConfigurationError("model", `is not usable; expected ${MODEL}`);
   // Each provider's package takes these, or ignores them; their common type names none of them.
   const choice: object = {
     ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
-    ...(oneCall ? { parallel_tool_calls: false } : {}),
+    ...(maxCalls === 1 ? { parallel_tool_calls: false } : {}),
   };
   return model.bindTools([...tools], choice);
 }
@@ -190,6 +204,7 @@ async function wholeReply(
 /** Writes events as a stream that is read only as far as the client reads. A failure is its last event. */
 function writeEvents(
   events: AsyncGenerator<ReplyEvent, void>,
+  signal: AbortSignal,
   leave: (reason: unknown) => void,
   failed: (error: unknown) => ApiError,
 ): ReadableStream<Uint8Array> {
@@ -209,6 +224,7 @@ function writeEvents(
           if (result.done) controller.close();
           else controller.enqueue(encoder.encode(eventText(result.value.type, result.value)));
         } catch (error) {
+          signal.throwIfAborted();
           controller.enqueue(encoder.encode(eventText("error", failed(error))));
           controller.close();
         }

@@ -10,8 +10,8 @@ export interface ReplyOptions {
   /** Ids of earlier calls: no new call gets one of them. */
   readonly usedIds: ReadonlySet<string>;
   readonly stopSequences: readonly string[];
-  /** At most one call in the reply. */
-  readonly oneCall: boolean;
+  /** How many calls the reply may hold: further ones are dropped. */
+  readonly maxCalls: number;
 }
 
 export interface ReplyUsage {
@@ -152,7 +152,7 @@ class ReplyWriter {
     if (!this.#isStarted) yield this.#start();
     const text = textOf(chunk);
     if (text !== "") this.#addText(text);
-    if (!this.isStopped) for (const piece of chunk.tool_call_chunks ?? []) this.#addPiece(piece);
+    if (!this.isStopped) for (const piece of piecesOf(chunk)) this.#addPiece(piece);
     yield* this.#send(false);
   }
 
@@ -261,7 +261,7 @@ class ReplyWriter {
   }
 
   #isWanted(block: TextBlock | CallBlock): boolean {
-    return this.#isOpen || block.kind === "text" || !this.#options.oneCall || this.#sentCalls === 0;
+    return this.#isOpen || block.kind === "text" || this.#sentCalls < this.#options.maxCalls;
   }
 
   #startOf(block: TextBlock | CallBlock): ReplyBlock {
@@ -327,6 +327,16 @@ class ReplyWriter {
 }
 
 type ToolCallPiece = NonNullable<AIMessageChunk["tool_call_chunks"]>[number];
+
+/** The pieces of calls in a chunk. Some packages, and models that cannot stream, give whole calls. */
+function piecesOf({ tool_call_chunks: pieces, tool_calls: calls }: AIMessageChunk): ToolCallPiece[] {
+  if (pieces && pieces.length > 0) return pieces;
+  return (calls ?? []).map(({ id, name, args }) => ({
+    name,
+    args: JSON.stringify(args),
+    ...(id === undefined ? {} : { id }),
+  }));
+}
 
 /** What the model says in a chunk. Its reasoning is left out, wherever the provider puts it. */
 function textOf({ content, additional_kwargs }: AIMessageChunk): string {

@@ -12,8 +12,8 @@ export interface ToolUse {
   readonly tools: readonly BoundTool[];
   /** `"auto"`, `"any"`, `"none"` or a tool's name. */
   readonly toolChoice: string | undefined;
-  /** At most one call in the reply. */
-  readonly oneCall: boolean;
+  /** How many calls the reply may hold. No provider's package is relied on to keep to it. */
+  readonly maxCalls: number;
 }
 
 /**
@@ -36,11 +36,11 @@ export function toolsToLangChain(request: Pick<MessagesRequest, "tools" | "tool_
     return [{ type: "function", function: { name, ...(description ? { description } : {}), parameters } }];
   });
   const choice = request.tool_choice;
-  if (!choice || tools.length === 0) return { tools, toolChoice: undefined, oneCall: false };
-  if (choice.type === "none") return { tools, toolChoice: "none", oneCall: false };
-  const oneCall = choice.disable_parallel_tool_use === true;
-  if (choice.type !== "tool") return { tools, toolChoice: choice.type, oneCall };
+  if (!choice || tools.length === 0) return { tools, toolChoice: undefined, maxCalls: Infinity };
+  if (choice.type === "none") return { tools, toolChoice: "none", maxCalls: 0 };
+  const maxCalls = choice.disable_parallel_tool_use === true ? 1 : Infinity;
+  if (choice.type !== "tool") return { tools, toolChoice: choice.type, maxCalls };
   if (!tools.some((tool) => tool.function.name === choice.name))
     throw new ApiError(400, "tool_choice.name: there is no tool with this name");
-  return { tools, toolChoice: choice.name, oneCall };
+  return { tools, toolChoice: choice.name, maxCalls };
 }

@@ -1,9 +1,9 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { ChatAnthropic } from "@langchain/anthropic";
 import { ChatGoogle } from "@langchain/google/node";
-import { ChatGoogleGenerativeAI } from "@langchain/google-genai";
 import { ChatOllama } from "@langchain/ollama";
 import { ChatOpenAI } from "@langchain/openai";
+import { expect } from "vitest";
 import type { Json } from "../messages.js";
 
 /** What a model says in one reply. */
@@ -19,47 +19,37 @@ export interface Wire {
   url: string;
   make(fields?: Json): BaseChatModel;
   reply(script: Script): Response;
-  /** Whether the provider's own ids of calls reach the client. */
-  hasIds: boolean;
+  /** What the client gets as ids of the calls `call_a` and `call_b`: not every provider sends ids. */
+  ids: readonly [unknown, unknown];
   /** An answer that refuses a request. */
   error(status: number, words: string, headers?: Record<string, string>): Response;
 }
+
+const GIVEN_IDS = ["call_a", "call_b"] as const;
+const MADE_ID: unknown = expect.stringMatching(/^[a-zA-Z0-9_-]+$/);
+const MADE_IDS = [MADE_ID, MADE_ID] as const;
 
 export const wires: Readonly<Record<string, Wire>> = {
   "OpenAI chat completions": {
     url: "http://models.test/v1/chat/completions",
     make: (fields) => openai({ useResponsesApi: false, ...fields }),
     reply: (script) => sse(completionChunks(script), "[DONE]"),
-    hasIds: true,
+    ids: GIVEN_IDS,
     error: openaiError,
   },
   "OpenAI responses": {
     url: "http://models.test/v1/responses",
     make: (fields) => openai({ useResponsesApi: true, ...fields }),
     reply: (script) => sse(responsesEvents(script)),
-    hasIds: true,
+    ids: GIVEN_IDS,
     error: openaiError,
   },
-  "Gemini by @langchain/google-genai": {
-    url: "http://models.test/v1beta/models/:call",
-    make: (fields) =>
-      new ChatGoogleGenerativeAI({
-        model: "gemini-2.5-flash",
-        apiKey: "sk-provider",
-        baseUrl: "http://models.test",
-        maxRetries: 0,
-        ...fields,
-      }),
-    reply: (script) => sse(geminiChunks(script)),
-    hasIds: false,
-    error: googleError,
-  },
-  "Gemini by @langchain/google": {
+  Gemini: {
     url: "https://generativelanguage.googleapis.com/v1beta/models/:call",
     make: (fields) =>
       new ChatGoogle({ model: "gemini-2.5-flash", apiKey: "sk-provider", maxRetries: 0, ...fields }),
     reply: (script) => sse(geminiChunks(script)),
-    hasIds: false,
+    ids: MADE_IDS,
     error: googleError,
   },
   Ollama: {
@@ -67,7 +57,7 @@ export const wires: Readonly<Record<string, Wire>> = {
     make: (fields) =>
       new ChatOllama({ model: "qwen3:8b", baseUrl: "http://models.test", maxRetries: 0, ...fields }),
     reply: (script) => lines(ollamaChunks(script)),
-    hasIds: false,
+    ids: MADE_IDS,
     error: (status, words, headers = {}) => Response.json({ error: words }, { status, headers }),
   },
   Anthropic: {
@@ -81,7 +71,7 @@ export const wires: Readonly<Record<string, Wire>> = {
         ...fields,
       }),
     reply: (script) => sse(anthropicEvents(script)),
-    hasIds: true,
+    ids: GIVEN_IDS,
     error: (status, words, headers = {}) =>
       Response.json({ type: "error", error: { type: "some_error", message: words } }, { status, headers }),
   },
@@ -129,26 +119,29 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
+const completionChunk = (delta: Json, rest: Json = {}): Json => ({
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  model: "gpt-4.1-mini",
+  choices: [{ index: 0, delta, finish_reason: null, ...rest }],
+});
+
 function completionChunks({ texts = [], calls = [], end }: Script): Json[] {
   const finished = calls.length > 0 ? "tool_calls" : "stop";
   const finish_reason = { limit: "length", filtered: "content_filter", none: finished }[end ?? "none"];
-  const chunk = (delta: Json, rest: Json = {}): Json => ({
-    id: "chatcmpl-1",
-    object: "chat.completion.chunk",
-    model: "gpt-4.1-mini",
-    choices: [{ index: 0, delta, finish_reason: null, ...rest }],
-  });
   const argumentPieces = calls.map(({ input }, index) =>
-    pieces(json(input)).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
+    pieces(json(input)).map((piece) =>
+      completionChunk({ tool_calls: [{ index, function: { arguments: piece } }] }),
+    ),
   );
   return [
-    chunk({ role: "assistant", content: "" }),
-    ...texts.map((content) => chunk({ content })),
+    completionChunk({ role: "assistant", content: "" }),
+    ...texts.map((content) => completionChunk({ content })),
     ...calls.map(({ id, name }, index) =>
-      chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
+      completionChunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
     ),
     ...inTurn(argumentPieces),
-    chunk({}, { finish_reason }),
+    completionChunk({}, { finish_reason }),
     {
       id: "chatcmpl-1",
       object: "chat.completion.chunk",
@@ -239,37 +232,42 @@ function responsesEvents({ texts = [], calls = [], end }: Script): Json[] {
   ];
 }
 
+const geminiUsage = (candidatesTokenCount: number): Json => ({
+  promptTokenCount: 30,
+  candidatesTokenCount,
+  totalTokenCount: 30 + candidatesTokenCount,
+  cachedContentTokenCount: 10,
+});
+
+const geminiChunk = (parts: Json[], count: number, rest: Json = {}): Json => ({
+  candidates: [{ index: 0, content: { role: "model", parts }, ...rest }],
+  usageMetadata: geminiUsage(count),
+});
+
 function geminiChunks({ texts = [], calls = [], end }: Script): Json[] {
   const finishReason = { limit: "MAX_TOKENS", filtered: "SAFETY", none: "STOP" }[end ?? "none"];
-  const usage = (candidatesTokenCount: number): Json => ({
-    promptTokenCount: 30,
-    candidatesTokenCount,
-    totalTokenCount: 30 + candidatesTokenCount,
-    cachedContentTokenCount: 10,
-  });
-  const chunk = (parts: Json[], count: number, rest: Json = {}): Json => ({
-    candidates: [{ index: 0, content: { role: "model", parts }, ...rest }],
-    usageMetadata: usage(count),
-  });
   return [
-    chunk([{ text: "I think about it.", thought: true }], 1),
-    ...texts.map((text, at) => chunk([{ text }], Math.min(2 + at, 6))),
-    ...calls.map(({ name, input }) => chunk([{ functionCall: { name, args: input } }], 6)),
-    chunk([{ text: "" }], 7, { finishReason }),
+    geminiChunk([{ text: "I think about it.", thought: true }], 1),
+    ...texts.map((text, at) => geminiChunk([{ text }], Math.min(2 + at, 6))),
+    ...calls.map(({ name, input }) => geminiChunk([{ functionCall: { name, args: input } }], 6)),
+    geminiChunk([{ text: "" }], 7, { finishReason }),
   ];
 }
 
+const ollamaChunk = (message: Json): Json => ({
+  model: "qwen3:8b",
+  created_at: "2026-01-01T00:00:00Z",
+  message: { role: "assistant", content: "", ...message },
+  done: false,
+});
+
 function ollamaChunks({ texts = [], calls = [], end }: Script): Json[] {
-  const chunk = (message: Json): Json => ({
-    model: "qwen3:8b",
-    created_at: "2026-01-01T00:00:00Z",
-    message: { role: "assistant", content: "", ...message },
-    done: false,
-  });
   return [
-    chunk({ thinking: "I think about it." }),
-    ...texts.map((content) => chunk({ content })),
-    ...calls.map(({ name, input }) => chunk({ tool_calls: [{ function: { name, arguments: input } }] })),
+    ollamaChunk({ thinking: "I think about it." }),
+    ...texts.map((content) => ollamaChunk({ content })),
+    ...calls.map(({ name, input }) =>
+      ollamaChunk({ tool_calls: [{ function: { name, arguments: input } }] }),
+    ),
     {
       model: "qwen3:8b",
       created_at: "2026-01-01T00:00:00Z",
@@ -290,7 +288,7 @@ function anthropicEvents({ texts = [], calls = [], end }: Script): Json[] {
     input_tokens: 20,
     cache_read_input_tokens: 10,
     cache_creation_input_tokens: 0,
-    output_tokens: 1,
+    output_tokens: 0,
   };
   const message = {
     id: "msg_up",
