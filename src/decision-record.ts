@@ -2,7 +2,7 @@ import type { JsonValue } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { Counters, UnavailableReason } from "./errors.js";
 import type { JsonObject } from "./json.js";
-import type { Entry } from "./transcript/channels.js";
+import type { Entry } from "./transcript/entries.js";
 
 /** What became of a guarded call. */
 export type Outcome =

@@ -45,6 +45,7 @@ export {
   type UnavailableReason,
 } from "./errors.js";
 export type {
+  ApproverEntry,
   CallEntry,
   Channel,
   Entry,
@@ -53,7 +54,7 @@ export type {
   OmittedEntry,
   ResultEntry,
   TextEntry,
-} from "./transcript/channels.js";
+} from "./transcript/entries.js";
 export { DEFAULT_VIEW, type MonitorView } from "./transcript/view.js";
 export { renderTranscript } from "./transcript/render.js";
 export { viewTranscript } from "./transcript/view-transcript.js";

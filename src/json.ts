@@ -25,7 +25,8 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+/** Sets a key of an object as data, whatever it is called. */
+export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   // Plain assignment to __proto__ would change the prototype and hide the key from the judge.
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });

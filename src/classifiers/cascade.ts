@@ -12,7 +12,7 @@ import { z } from "zod";
 import { ClassificationError } from "../errors.js";
 import { classifierName, classifierView } from "../guard/classify.js";
 import { check } from "../option-problem.js";
-import { CHANNELS } from "../transcript/channels.js";
+import { CHANNELS } from "../transcript/entries.js";
 import { DEFAULT_VIEW, type MonitorView } from "../transcript/view.js";
 import { isProbability, type NoAnswer, type Outcome, settle, type SettledAnswer } from "./answers.js";
 import { classificationFailure } from "./failure.js";

@@ -1,6 +1,6 @@
 import type { ChoiceAnswer, JsonValue, Question, State } from "@langchain/core/decisions";
 import type { RiskKind } from "../guard/question.js";
-import type { Entry } from "../transcript/channels.js";
+import type { Entry } from "../transcript/entries.js";
 import type { CallInRequest } from "./provenance-features.js";
 
 /** The state of a request, as far as provenance reads it. */

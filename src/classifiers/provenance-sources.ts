@@ -1,4 +1,4 @@
-import type { Entry } from "../transcript/channels.js";
+import type { Entry } from "../transcript/entries.js";
 import { marksOf, stretchesOf, wordsOf } from "./provenance-text.js";
 
 /** What one origin said: its words as stems, and its addresses, paths and ids. */

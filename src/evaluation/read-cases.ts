@@ -3,7 +3,7 @@ import type { JsonValue } from "@langchain/core/decisions";
 import { z } from "zod";
 import { UNAVAILABLE_REASONS, type UnavailableReason } from "../errors.js";
 import type { JsonObject } from "../json.js";
-import { channelOf, type Entry } from "../transcript/channels.js";
+import { channelOf, type Entry } from "../transcript/entries.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import { viewTranscript } from "../transcript/view-transcript.js";
 import { type Case, caseSchema, descriptionOf, messagesOf } from "./cases.js";

@@ -1,7 +1,7 @@
 import type { ClassifierRequest } from "@langchain/core/decisions";
 import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
 import { renderTranscript } from "../transcript/render.js";
-import { toDisplayJson } from "../transcript/text.js";
+import { toDisplayJson } from "../transcript/json.js";
 import type { MonitorView } from "../transcript/view.js";
 import type { Case } from "./cases.js";
 import { type EvaluationCase, fromMade } from "./read-cases.js";

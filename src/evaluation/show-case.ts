@@ -1,5 +1,5 @@
-import type { Entry } from "../transcript/channels.js";
-import { toDisplayJson } from "../transcript/text.js";
+import type { Entry } from "../transcript/entries.js";
+import { toDisplayJson } from "../transcript/json.js";
 import type { EvaluationCase } from "./read-cases.js";
 import { visible } from "./visible.js";
 

@@ -1,5 +1,5 @@
-import type { Entry } from "../transcript/channels.js";
-import { buildTranscript } from "../transcript/build-transcript.js";
+import type { Entry } from "../transcript/entries.js";
+import { buildTranscript } from "../transcript/build.js";
 import { fromAnthropic } from "../transcript/from-anthropic.js";
 import type { MonitorView } from "../transcript/view.js";
 import { isLoose, type Loose } from "./protocol.js";

@@ -4,7 +4,7 @@ import { ClassificationError } from "../errors.js";
 import { blockedReason } from "../guard/feedback.js";
 import { type Answered, judgeCalls, type Judgement } from "../guard/classify.js";
 import { buildRequest } from "../guard/question.js";
-import { cutEnd } from "../transcript/text.js";
+import { cutEnd } from "../transcript/cut.js";
 import { verdictOf } from "../guard/plan.js";
 import type { Conversation } from "./conversation.js";
 import type { Settings } from "./options.js";

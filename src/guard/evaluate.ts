@@ -3,7 +3,7 @@ import { type FrozenJson, cloneJson, digest, freezeJson } from "../json.js";
 import { type CallIdentity, type ThreadState, stepStateOf } from "../limits/state.js";
 import type { PrecheckCall, ToolRule } from "../options.js";
 import type { Policy } from "../resolve-options.js";
-import type { Entry } from "../transcript/channels.js";
+import type { Entry } from "../transcript/entries.js";
 import { type Answered, type Judgement, judgeCalls } from "./classify.js";
 import type { Malformation } from "./feedback.js";
 import { type Decision, type Finding, planStep } from "./plan.js";

@@ -1,7 +1,7 @@
 import type { NoulCriteria } from "@langchain/core/decisions";
 import { ConfigurationError, type LimitName, type UnavailableReason } from "../errors.js";
 import { DEFAULT_CRITERIA, RISK_KINDS, type RiskKind } from "./question.js";
-import { cutEnd } from "../transcript/text.js";
+import { cutEnd } from "../transcript/cut.js";
 
 /** The blocked message where none is configured. It names no other way to the same effect. */
 export const DEFAULT_FEEDBACK =

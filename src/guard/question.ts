@@ -6,8 +6,10 @@ import type {
   Question,
 } from "@langchain/core/decisions";
 import type { JsonObject } from "../json.js";
-import type { Entry } from "../transcript/channels.js";
-import { capDescription, toDisplayJson, escapeInvisible } from "../transcript/text.js";
+import type { Entry } from "../transcript/entries.js";
+import { capDescription } from "../transcript/cut.js";
+import { toDisplayJson } from "../transcript/json.js";
+import { escapeInvisible } from "../transcript/escape-text.js";
 
 /** One call as it goes into the request. */
 export interface CallToJudge {

@@ -1,6 +1,6 @@
 import type { Content, JsonValue } from "@langchain/core/decisions";
 import { z } from "zod";
-import { channelOf, type Entry } from "../transcript/channels.js";
+import { channelOf, type Entry } from "../transcript/entries.js";
 
 /** A call as it stands in a request. */
 export interface RequestedCall {

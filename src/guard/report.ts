@@ -4,7 +4,8 @@ import { type ErrorFacts, errorFacts } from "../error-facts.js";
 import { digest } from "../json.js";
 import type { BlockedCall, WaitCause, WaitingCall } from "../limits/state.js";
 import type { Policy } from "../resolve-options.js";
-import { cutEnd, escapeInvisible } from "../transcript/text.js";
+import { cutEnd } from "../transcript/cut.js";
+import { escapeInvisible } from "../transcript/escape-text.js";
 import type { DecidedCall } from "./evaluate.js";
 import {
   NEEDS_APPROVAL_REASON,

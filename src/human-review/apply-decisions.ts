@@ -1,7 +1,8 @@
 import { rejectedFeedback } from "../guard/feedback.js";
 import { cloneJson, digest } from "../json.js";
 import type { ApproverDecision, BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
-import { cutEnd, escapeInvisible } from "../transcript/text.js";
+import { cutEnd } from "../transcript/cut.js";
+import { escapeInvisible } from "../transcript/escape-text.js";
 import type { HumanDecision } from "./interrupt.js";
 import type { ShownCall } from "./pending.js";
 import type { RewrittenCall } from "./rewrite-proposal.js";

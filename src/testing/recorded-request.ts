@@ -1,6 +1,6 @@
 import type { Question, State } from "@langchain/core/decisions";
 import type { JsonObject } from "../json.js";
-import type { Entry } from "../transcript/channels.js";
+import type { Entry } from "../transcript/entries.js";
 
 /** A proposed call as the classifier was shown it. */
 export interface JudgedCall {

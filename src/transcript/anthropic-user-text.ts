@@ -1,4 +1,4 @@
-import type { NoteEntry, TextEntry } from "./channels.js";
+import type { NoteEntry, TextEntry } from "./entries.js";
 
 // Clients such as Claude Code wrap what they add to the user's turn in tags with compound names
 // (system-reminder, local-command-stdout, task-notification, ide_selection …). The content of these may

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import type { CallEntry, ResultEntry } from "./channels.js";
-import { jsonOf, textOf } from "./content-blocks.js";
+import type { CallEntry, ResultEntry } from "./entries.js";
+import { textOf } from "./content-blocks.js";
+import { jsonText } from "./json.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 
 /** The name where a message or a block gives none. */
@@ -17,7 +18,7 @@ export function malformedEntry(call: Fields): ResultEntry {
   return {
     from: "malformed_tool_call",
     name: nameOr(call["name"]),
-    text: typeof args === "string" ? args : jsonOf(args ?? call["input"] ?? null),
+    text: typeof args === "string" ? args : jsonText(args ?? call["input"] ?? null),
   };
 }
 
@@ -97,5 +98,5 @@ export function serverResultEntry(block: Fields, name?: string): ResultEntry {
 
 function outputText(output: unknown): string {
   const fields = Array.isArray(output) ? undefined : fieldsOf(output);
-  return fields !== undefined && !isMedia(fields) ? jsonOf(fields) : textOf(output);
+  return fields !== undefined && !isMedia(fields) ? jsonText(fields) : textOf(output);
 }

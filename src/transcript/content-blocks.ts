@@ -1,5 +1,5 @@
 import { cutEnd } from "./cut.js";
-import { writeJson } from "./json.js";
+import { jsonText } from "./json.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 
 /** What a content block is to a reader. `nothing` stands for what another part of the message says too. */
@@ -99,11 +99,6 @@ export function joinTexts(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n");
 }
 
-/** JSON text, for what no other rule reads. */
-export function jsonOf(value: unknown): string {
-  return writeJson(value);
-}
-
 function reasoningText(fields: Fields): string {
   if (fields["type"] === "redacted_thinking") return "[redacted]";
   const nested = fieldsOf(fields["reasoningText"]);
@@ -124,7 +119,7 @@ function reasoningText(fields: Fields): string {
 export function textOfBlock(block: unknown): string {
   if (typeof block === "string") return block;
   const fields = fieldsOf(block);
-  if (fields === undefined) return block === null || block === undefined ? "" : jsonOf(block);
+  if (fields === undefined) return block === null || block === undefined ? "" : jsonText(block);
   switch (kindOfBlock(block)) {
     case "text":
       return typeof fields["text"] === "string" ? fields["text"] : unknownMarker(fields);
@@ -142,5 +137,5 @@ export function textOfBlock(block: unknown): string {
 }
 
 function unknownMarker(fields: Fields): string {
-  return `[${cutEnd(jsonOf(fields), MAX_UNKNOWN)}]`;
+  return `[${cutEnd(jsonText(fields), MAX_UNKNOWN)}]`;
 }

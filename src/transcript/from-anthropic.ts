@@ -1,7 +1,7 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { blocksOf, contentText } from "./anthropic-content.js";
 import { splitUserText } from "./anthropic-user-text.js";
-import type { TranscriptSource } from "./transcript-source.js";
+import type { TranscriptSource } from "./build.js";
 import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 import type { Piece } from "./message-pieces.js";

@@ -25,6 +25,8 @@ export interface Surroundings {
   isUsers(message: Fields): boolean;
   /** Whether the call at this place of the message's `tool_calls` is being judged now. */
   isJudged(message: Fields, callIndex: number): boolean;
+  /** What persons decided about calls of an agent's message. */
+  decisionsOn(message: Fields): readonly { readonly toolCallId: string; readonly text: string }[];
   /** The tool that the nameless tool message at this place of the list answers. */
   answeredName(at: number): string | undefined;
 }
@@ -57,7 +59,12 @@ export function langchainPieces(message: Fields, at: number, around: Surrounding
     case "human":
       return around.isUsers(message) ? userPieces(message, around.own) : [note(message)];
     case "ai":
-      return agentMessagePieces(message, isOurs(message), (call) => around.isJudged(message, call));
+      return agentMessagePieces(
+        message,
+        isOurs(message),
+        (call) => around.isJudged(message, call),
+        around.decisionsOn(message),
+      );
     case "tool": {
       const { from, name } = classOfResult(message, at, around);
       return [toolPiece(message, from, name)];

@@ -7,7 +7,7 @@ import {
   serverCallEntry,
   serverResultEntry,
 } from "./calls.js";
-import type { ContentEntry, EntryKind, ResultEntry } from "./channels.js";
+import type { ContentEntry, EntryKind, ResultEntry } from "./entries.js";
 import {
   type BlockKind,
   blocksOf,
@@ -49,7 +49,12 @@ function textPiece(
   return { from, build: () => ({ from, text: text() }) };
 }
 
-/** Words that authorise nothing. */
+/** What a person decided about a call. */
+export function approverPiece(text: string): Piece {
+  return { from: "approver", build: () => ({ from: "approver", text }) };
+}
+
+/** Words that authorize nothing. */
 export function notePiece(source: string, text: () => string): Piece {
   return { from: "context_note", build: () => ({ from: "context_note", source, text: text() }) };
 }
@@ -132,11 +137,17 @@ function serverPieces(blocks: readonly KnownBlock[], kwargs: Fields): Piece[] {
   return pieces;
 }
 
-/** What the agent said, thought and called. `isJudged` tells the calls that are being judged now. */
+/**
+ * What the agent said, thought and called.
+ *
+ * @param isJudged whether a call is being judged now
+ * @param decisions what persons decided about the message's calls
+ */
 export function agentMessagePieces(
   message: Fields,
   ours: boolean,
   isJudged: (callIndex: number) => boolean,
+  decisions: readonly { readonly toolCallId: string; readonly text: string }[],
 ): Piece[] {
   const blocks = knownBlocks(message);
   const kwargs = fieldsOf(fieldOf(message, "additional_kwargs")) ?? {};
@@ -148,8 +159,16 @@ export function agentMessagePieces(
     pieces.unshift(...reasoningPieces(blocks, kwargs));
     pieces.push(...serverPieces(blocks, kwargs));
   }
-  for (const [index, call] of calls.entries())
+  const unmatched = new Set(decisions);
+  for (const [index, call] of calls.entries()) {
     if (!isJudged(index)) pieces.push({ from: "tool_call", build: () => callEntry(call) });
+    for (const decision of unmatched) {
+      if (decision.toolCallId !== call["id"]) continue;
+      pieces.push(approverPiece(decision.text));
+      unmatched.delete(decision);
+    }
+  }
+  for (const { text } of unmatched) pieces.push(approverPiece(text));
   for (const call of broken) pieces.push({ from: "malformed_tool_call", build: () => malformedEntry(call) });
   if (calls.length > 0 || broken.length > 0) return pieces;
   // Blocks repeat the calls above, and may keep arguments that were edited since; alone they count.

@@ -1,5 +1,5 @@
-import { channelOf, type Entry } from "./channels.js";
-import { writeJson } from "./json.js";
+import { channelOf, type Entry } from "./entries.js";
+import { jsonText } from "./json.js";
 import type { Fields } from "./media.js";
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ export function escapeAttribute(text: string): string {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : writeJson(value);
+  return typeof value === "string" ? value : jsonText(value);
 }
 
 function renderEntry(entry: Entry): string {
@@ -44,7 +44,7 @@ function renderEntry(entry: Entry): string {
     .map((name) => ` ${name}="${escapeAttribute(textOf(fields[name]))}"`)
     .join("");
   if (tag === "omitted" || tag === "no_user_message") return `<${tag}${attributes}/>`;
-  const content = "args" in entry ? writeJson(entry.args) : textOf("text" in entry ? entry.text : "");
+  const content = "args" in entry ? jsonText(entry.args) : textOf("text" in entry ? entry.text : "");
   return `<${tag}${attributes}>${escapeTagged(content)}</${tag}>`;
 }
 

@@ -1,5 +1,5 @@
 import type { BaseMessage } from "@langchain/core/messages";
-import type { EntryKind } from "./channels.js";
+import type { EntryKind } from "./entries.js";
 import { cutStart } from "./cut.js";
 import { langchainSource } from "./from-langchain.js";
 

@@ -1,6 +1,6 @@
 import type { BaseMessage } from "@langchain/core/messages";
-import { buildTranscript } from "./build-transcript.js";
-import type { Entry } from "./channels.js";
+import { buildTranscript } from "./build.js";
+import type { Entry } from "./entries.js";
 import { langchainSource } from "./from-langchain.js";
 import { type MonitorView, resolveView } from "./view.js";
 

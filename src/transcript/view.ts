@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { check } from "../option-problem.js";
-import { CHANNELS, type Channel } from "./channels.js";
+import { CHANNELS, type Channel } from "./entries.js";
 
 /**
  * What of a conversation the classifier reads, and how much of it. Lengths are in UTF-16 units.

@@ -4,7 +4,7 @@ import { FEATURES, featuresOf, mostTogether } from "../../src/classifiers/proven
 import { riskOf } from "../../src/classifiers/provenance-risk.js";
 import { leavesOf, sourcesOf } from "../../src/classifiers/provenance-sources.js";
 import { INTERCEPT, WEIGHTS } from "../../src/classifiers/provenance-weights.js";
-import type { Entry } from "../../src/transcript/channels.js";
+import type { Entry } from "../../src/transcript/entries.js";
 import { INJECTED, type Proposed, result, sendMail, user } from "./provenance-request.js";
 
 function risk(

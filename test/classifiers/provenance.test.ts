@@ -2,7 +2,7 @@ import type { Question } from "@langchain/core/decisions";
 import { ClassificationError } from "langchain-auto-mode";
 import { ProvenanceDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
-import type { Entry } from "../../src/transcript/channels.js";
+import type { Entry } from "../../src/transcript/entries.js";
 import { INJECTED, type Proposed, requestFor, result, sendMail, user } from "./provenance-request.js";
 
 const model = new ProvenanceDecisionModel();

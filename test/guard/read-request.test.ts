@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { buildRequest } from "../../src/guard/question.js";
 import { readBoundQuestion, readRequestState } from "../../src/guard/read-request.js";
 import type { JsonObject } from "../../src/json.js";
-import type { Entry } from "../../src/transcript/channels.js";
+import type { Entry } from "../../src/transcript/entries.js";
 
 const TRANSCRIPT: Entry[] = [
   { from: "user", text: "Clean up." },

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { escapeInvisible } from "../../src/transcript/text.js";
+import { escapeInvisible } from "../../src/transcript/escape-text.js";
 
 /** Code points of every kind, the odd ones often. */
 const anyText = fc

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CHANNELS, kindsIn } from "../../src/transcript/channels.js";
+import { CHANNELS, kindsIn } from "../../src/transcript/entries.js";
 import { fromAnthropic } from "../../src/transcript/from-anthropic.js";
 
 const ALL = kindsIn(CHANNELS);

@@ -10,8 +10,8 @@ import {
   ToolMessage,
 } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
-import type { ContentEntry } from "../../src/transcript/channels.js";
-import { CHANNELS, kindsIn } from "../../src/transcript/channels.js";
+import type { ContentEntry } from "../../src/transcript/entries.js";
+import { CHANNELS, kindsIn } from "../../src/transcript/entries.js";
 import { langchainSource, type LangchainSourceOptions } from "../../src/transcript/from-langchain.js";
 
 const call = (name: string, args: unknown, id?: unknown) => ({ name, args, id, type: "tool_call" }) as never;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { renderTranscript } from "langchain-auto-mode";
 import { describe, expect, test } from "vitest";
-import type { Entry } from "../../src/transcript/channels.js";
+import type { Entry } from "../../src/transcript/entries.js";
 import { escapeAttribute, escapeTagged } from "../../src/transcript/render.js";
 
 const ENTITIES: Readonly<Record<string, string>> = {

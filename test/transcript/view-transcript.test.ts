@@ -14,7 +14,7 @@ import {
   viewTranscript,
 } from "langchain-auto-mode";
 import { describe, expect, test } from "vitest";
-import { CHANNELS, type Channel } from "../../src/transcript/channels.js";
+import { CHANNELS, type Channel } from "../../src/transcript/entries.js";
 
 const call = (name: string, args: Record<string, unknown>, id: string) => ({
   name,

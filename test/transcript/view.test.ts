@@ -1,6 +1,6 @@
 import { ConfigurationError } from "langchain-auto-mode";
 import { describe, expect, test } from "vitest";
-import { CHANNELS, channelOf } from "../../src/transcript/channels.js";
+import { CHANNELS, channelOf } from "../../src/transcript/entries.js";
 import { DEFAULT_VIEW, resolveView } from "../../src/transcript/view.js";
 
 function failure(build: () => unknown): ConfigurationError {

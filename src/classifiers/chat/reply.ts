@@ -1,6 +1,7 @@
 import type { Choice, JsonValue, Score } from "@langchain/core/decisions";
 import { AIMessage, BaseMessage } from "@langchain/core/messages";
-import { cutEnd, escapeInvisible } from "../../transcript/text.js";
+import { cutEnd } from "../../transcript/cut.js";
+import { escapeInvisible } from "../../transcript/escape-text.js";
 import {
   allFail,
   answerKeys,

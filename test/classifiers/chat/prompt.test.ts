@@ -9,7 +9,7 @@ import {
   DEFAULT_CRITERIA,
   DEFAULT_INSTRUCTIONS,
 } from "../../../src/guard/question.js";
-import type { Entry } from "../../../src/transcript/channels.js";
+import type { Entry } from "../../../src/transcript/entries.js";
 import type { TextQuestions } from "../../../src/classifiers/answers.js";
 import { kind, oneCall, risky, severity } from "../questions.js";
 import { parseTags, type Tag } from "../parse-tags.js";

@@ -16,6 +16,16 @@ export interface TextEntry {
   text: string;
 }
 
+/**
+ * What a person decided about an earlier call that waited for them, with the person's words. It authorizes
+ * exactly what it names, and its limits bind. Only this package makes such an entry: no message and no
+ * result of a tool can.
+ */
+export interface ApproverEntry {
+  from: "approver";
+  text: string;
+}
+
 /** A human message that was written during a run, or tagged as made by a program: it authorises nothing. */
 export interface NoteEntry {
   from: "context_note";
@@ -38,10 +48,10 @@ export interface ResultEntry {
   text: string;
 }
 
-/** Stands for messages that the view leaves out for want of room. */
+/** Says where the view left messages out for want of room. */
 export interface OmittedEntry {
   from: "omitted";
-  /** How many messages have no entry. */
+  /** How many messages it left out, those that no open channel would have shown included. */
   count: number;
 }
 
@@ -51,7 +61,14 @@ export interface NoUserMessageEntry {
 }
 
 /** One entry of the transcript that a classifier reads. */
-export type Entry = TextEntry | NoteEntry | CallEntry | ResultEntry | OmittedEntry | NoUserMessageEntry;
+export type Entry =
+  | TextEntry
+  | ApproverEntry
+  | NoteEntry
+  | CallEntry
+  | ResultEntry
+  | OmittedEntry
+  | NoUserMessageEntry;
 
 /** An entry that stands for words or deeds, not for their absence. */
 export type ContentEntry = Exclude<Entry, OmittedEntry | NoUserMessageEntry>;
@@ -63,6 +80,7 @@ export type EntryKind = ContentEntry["from"];
 export const channelOf: Readonly<Record<EntryKind, Channel>> = {
   user: "user",
   delegator: "user",
+  approver: "user",
   context_note: "user",
   auto_mode_feedback: "user",
   tool_call: "toolCalls",

@@ -1,13 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Channel, ContentEntry, Entry } from "../../src/transcript/channels.js";
-import { CHANNELS, channelOf } from "../../src/transcript/channels.js";
-import { buildTranscript } from "../../src/transcript/build-transcript.js";
-import type { TranscriptSource } from "../../src/transcript/transcript-source.js";
+import type { Channel, ContentEntry, Entry } from "../../src/transcript/entries.js";
+import { CHANNELS, channelOf } from "../../src/transcript/entries.js";
+import { buildTranscript } from "../../src/transcript/build.js";
+import type { TranscriptSource } from "../../src/transcript/build.js";
 import { type MonitorView, resolveView } from "../../src/transcript/view.js";
 
 const user = (text: string): ContentEntry => ({ from: "user", text });
 const delegator = (text: string): ContentEntry => ({ from: "delegator", text });
+const approver = (text: string): ContentEntry => ({ from: "approver", text });
 const agent = (text: string): ContentEntry => ({ from: "agent", text });
 const call = (path: string, name = "read_file"): ContentEntry => ({
   from: "tool_call",
@@ -32,6 +33,9 @@ function sourceOf(messages: readonly (readonly ContentEntry[])[]) {
         ({ from }) => from === "user" || from === "delegator",
       );
     },
+    approverAt: new Set(
+      messages.flatMap((entries, at) => (entries.some(({ from }) => from === "approver") ? [at] : [])),
+    ),
   };
   return { source, counts };
 }
@@ -40,6 +44,7 @@ function build(messages: readonly (readonly ContentEntry[])[], view: Partial<Mon
   return buildTranscript(sourceOf(messages).source, resolveView(view));
 }
 
+const isOther = ({ from }: Entry) => from !== "user" && from !== "approver";
 const jsonLength = (entries: unknown) => JSON.stringify(entries).length;
 const texts = (entries: readonly Entry[], from: Entry["from"]) =>
   entries.filter((entry) => entry.from === from).map((entry) => ("text" in entry ? entry.text : ""));
@@ -168,6 +173,44 @@ describe("the user's own words", () => {
   });
 });
 
+describe("what an approver decided", () => {
+  test("outlives the window at its place, and does not count towards mostRecent", () => {
+    const messages = [
+      [user("u")],
+      [call("/a"), approver("approved read_file: only /a")],
+      ...times(40, (i) => [call(`/${i}`)]),
+    ];
+    const entries = build(messages, { mostRecent: 5 });
+    expect(entries.slice(0, 3)).toEqual([
+      user("u"),
+      approver("approved read_file: only /a"),
+      { from: "omitted", count: 35 },
+    ]);
+    expect(entries).toHaveLength(8);
+  });
+
+  test("shares the budget with later user messages, the newest first", () => {
+    const messages = [
+      [user("opening")],
+      ...times(20, (i) => [approver(`a${i} ${"x".repeat(100)}`)]),
+      [user("last")],
+    ];
+    const entries = build(messages, { maxChars: 1000 });
+    expect(texts(entries, "user")).toEqual(["opening", "last"]);
+    const decisions = texts(entries, "approver");
+    expect(decisions.length).toBeGreaterThan(3);
+    expect(decisions.at(-1)).toMatch(/^a19 /);
+    expect(entries[1]).toEqual({ from: "omitted", count: 20 - decisions.length });
+    expect(jsonLength(entries)).toBeLessThanOrEqual(1000);
+  });
+
+  test("is no word of the user's, and goes with the user's channel", () => {
+    const messages = [[approver("approved")], [call("/a")]];
+    expect(build(messages)).toEqual([{ from: "no_user_message" }, approver("approved"), call("/a")]);
+    expect(build(messages, { channels: ["toolCalls"] })).toEqual([{ from: "no_user_message" }, call("/a")]);
+  });
+});
+
 describe("the rest", () => {
   test("is cut at its end: an entry at maxCharsPerEntry, a result at its own limit", () => {
     const long = "r".repeat(5000);
@@ -239,9 +282,10 @@ describe("what was left out", () => {
       [user("v")],
       [call("/last")],
     ];
-    expect(build(messages, { mostRecent: 2 })).toEqual([
+    expect(build(messages, { mostRecent: 3 })).toEqual([
       user("u"),
       { from: "omitted", count: 4 },
+      call("/4"),
       call("/4b"),
       user("v"),
       call("/last"),
@@ -252,6 +296,115 @@ describe("what was left out", () => {
     const messages = [[user("u")], [], [agent("a")], [result("r")], [call("/a")], [agent("b")], [call("/b")]];
     expect(build(messages, { mostRecent: 2 }).some(({ from }) => from === "omitted")).toBe(false);
     expect(build(messages, { mostRecent: 1 })[1]).toEqual({ from: "omitted", count: 4 });
+  });
+});
+
+describe("the window", () => {
+  const nameOf = (entry: Entry) => ("name" in entry ? entry.name : "");
+  const named = (name: string | number, length = 0) => call("x".repeat(length), String(name));
+  /** The names of the shown calls after each message of a growing thread. */
+  const windows = (messages: readonly (readonly ContentEntry[])[], view: Partial<MonitorView> = {}) =>
+    messages.map((_, length) =>
+      build(messages.slice(0, length + 1), view)
+        .filter(({ from }) => from === "tool_call")
+        .map(nameOf),
+    );
+
+  test("begins at the same message until a page is full, and then leaves out the whole page", () => {
+    const starts = windows([[user("u")], ...times(120, (i) => [named(i + 1)])])
+      .slice(1)
+      .map(([first]) => Number(first));
+    // Message 0 is the user's: the pages begin at messages 24, 48, 72 and 96.
+    expect([...new Set(starts)]).toEqual([1, 24, 48, 72, 96]);
+    expect(starts.filter((start) => start === 48)).toHaveLength(24);
+  });
+
+  test("of fewer than 10 entries moves with every message", () => {
+    const shown = windows([[user("u")], ...times(20, (i) => [call(`/${i}`)])], { mostRecent: 9 });
+    expect(shown.slice(10).every((calls) => calls.length === 9)).toBe(true);
+  });
+
+  test("without a number of entries is bound by the characters alone", () => {
+    const messages = [[user("u")], ...times(400, (i) => [call(`/${i}/${"x".repeat(100)}`)])];
+    const entries = build(messages, { mostRecent: Infinity });
+    const calls = entries.filter(({ from }) => from === "tool_call");
+    expect(calls.length).toBeGreaterThan(80);
+    expect(jsonLength(entries)).toBeLessThanOrEqual(24_000);
+    expect(entries[1]).toEqual({ from: "omitted", count: 400 - calls.length });
+  });
+
+  test("keeps the user's messages at their places", () => {
+    const messages = [
+      [user("u")],
+      ...times(20, (i) => [call(`/a${i}`)]),
+      [user("v")],
+      ...times(20, (i) => [call(`/b${i}`)]),
+    ];
+    const froms = build(messages).map((entry) => (entry.from === "user" ? entry.text : entry.from));
+    expect(froms.slice(0, 3)).toEqual(["u", "omitted", "v"]);
+    expect(froms).toHaveLength(3 + 18);
+  });
+
+  const step = fc.oneof(
+    fc.record({ calls: fc.integer({ min: 0, max: 12 }), length: fc.constantFrom(5, 50, 500, 3000) }),
+    fc.record({ calls: fc.constant(1), length: fc.constant(40) }),
+    fc.constant("user" as const),
+  );
+  const thread = fc
+    .array(step, { minLength: 1, maxLength: 80 })
+    .map((steps) =>
+      steps.map((given, at): ContentEntry[] =>
+        given === "user" ? [user(`u${at}`)] : times(given.calls, (i) => named(`${at}.${i}`, given.length)),
+      ),
+    );
+  const view = fc.record({
+    mostRecent: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constant(Infinity)),
+    maxChars: fc.integer({ min: 2_000, max: 24_000 }),
+  });
+
+  test("never moves back, always shows the newest, and leaves no gap", () => {
+    fc.assert(
+      fc.property(thread, view, (messages, given) => {
+        let before = 0;
+        for (const [last, names] of windows(messages, given).entries()) {
+          const possible = messages
+            .slice(0, last + 1)
+            .flat()
+            .filter(({ from }) => from === "tool_call")
+            .map(nameOf);
+          expect(names).toEqual(names.length === 0 ? [] : possible.slice(-names.length));
+          expect(names.length).toBeGreaterThanOrEqual(Math.min(1, possible.length));
+          expect(names.length).toBeLessThanOrEqual(given.mostRecent);
+          const start = possible.length - names.length;
+          expect(start).toBeGreaterThanOrEqual(before);
+          before = start;
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("with one short entry or none in each message, begins anew at most once in a page of 24 messages", () => {
+    const sparse = fc
+      .array(fc.constantFrom<"call" | "user" | "none">("call", "call", "none", "user"), {
+        minLength: 60,
+        maxLength: 150,
+      })
+      .map((kinds) =>
+        kinds.map((kind, at): ContentEntry[] =>
+          kind === "none" ? [] : [kind === "user" ? user(`u${at}`) : named(at)],
+        ),
+      );
+    fc.assert(
+      fc.property(sparse, (messages) => {
+        const firsts = new Set(windows(messages).map(([first]) => Number(first)));
+        const pages = [...firsts].filter((first) => first > 0).map((first) => Math.floor(first / 24));
+        // Before the first page goes, the window begins with the first call of all.
+        const [, ...later] = pages;
+        expect(later).toEqual([...new Set(later)]);
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
@@ -295,6 +448,7 @@ describe("any conversation", () => {
   );
   const entry: fc.Arbitrary<ContentEntry> = fc.oneof(
     text.map(user),
+    text.map(approver),
     text.map(agent),
     text.map(result),
     fc.record({ from: fc.constant("context_note" as const), source: text, text }),
@@ -330,7 +484,7 @@ describe("any conversation", () => {
           (e): e is ContentEntry => e.from !== "omitted" && e.from !== "no_user_message",
         );
         expect(shown.every(({ from }) => open.has(channelOf[from]))).toBe(true);
-        expect(shown.filter(({ from }) => from !== "user").length).toBeLessThanOrEqual(resolved.mostRecent);
+        expect(shown.filter(isOther).length).toBeLessThanOrEqual(resolved.mostRecent);
         const possible = history
           .flat()
           .filter(({ from }) => open.has(channelOf[from]))
@@ -357,7 +511,7 @@ describe("any conversation", () => {
       fc.property(messages, view, (history, given) => {
         const all = build(history, { ...given, channels: CHANNELS });
         const alone = build(
-          history.map((message) => message.filter(({ from }) => from === "user")),
+          history.map((message) => message.filter((e) => !isOther(e))),
           { ...given, channels: CHANNELS, mostRecent: 0 },
         );
         // Only the reserve for the count may differ.
