@@ -68,7 +68,9 @@ class JsonMapper {
     this.#left -= 1;
     if (typeof value === "string") return this.#show(value);
     if (value === null || value === undefined) return null;
-    if (typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value))) return value;
+    if (typeof value === "boolean") return value;
+    // JSON knows no -0.
+    if (typeof value === "number" && Number.isFinite(value)) return value === 0 ? 0 : value;
     if (typeof value !== "object") return markerFor(value);
     if (this.#path.has(value)) return "[cycle]";
     if (this.#path.size >= MAX_DEPTH_OF_TEXT) return "[nested too deeply]";

@@ -89,8 +89,27 @@ function afterComma(data: string): number {
 }
 
 /**
- * A short text that stands for a media block: what it is, its MIME type, and its size or address.
- * Its content is left out.
+ * An address without what may be secret in it: credentials, query and fragment, where signed links keep
+ * their tokens.
+ */
+function addressOf(url: string): string {
+  try {
+    const { protocol, host, pathname } = new URL(url);
+    if (host !== "") return `${protocol}//${host}${pathname}`;
+  } catch {
+    // No whole address; the same parts go.
+  }
+  const [bare = ""] = url.split(/[?#]/, 1);
+  const at = bare.indexOf("@");
+  if (at < 0) return bare;
+  const start = Math.max(bare.lastIndexOf("/", at), bare.lastIndexOf("\\", at)) + 1;
+  const end = bare.indexOf("/", at);
+  return bare.slice(0, start) + bare.slice(bare.lastIndexOf("@", end < 0 ? bare.length : end) + 1);
+}
+
+/**
+ * A short text in place of a media block: what it is, its MIME type, and its size or address. Its content
+ * is left out, and so are credentials, query and fragment of an address.
  *
  * @example
  * ```ts
@@ -124,7 +143,7 @@ export function mediaMarker(block: Fields): string {
     MEDIA_NAMES.get(block["type"]) ?? "file",
     mime === undefined || mime === "" ? undefined : cutEnd(mime, MAX_MIME),
     inUrl === undefined ? sizeOf(places) : `${Math.floor(afterComma(inUrl) * 0.75)} bytes`,
-    url === undefined || inUrl !== undefined ? undefined : cutEnd(url, MAX_URL),
+    url === undefined || inUrl !== undefined ? undefined : cutEnd(addressOf(url), MAX_URL),
     id === undefined ? undefined : `id ${cutEnd(id, MAX_URL)}`,
   ];
   return `[${parts.filter((part) => part !== undefined).join(", ")}]`;

@@ -2,8 +2,10 @@ import type { BaseMessage } from "@langchain/core/messages";
 import type { EntryKind } from "./entries.js";
 import { cutStart } from "./cut.js";
 import { langchainSource } from "./from-langchain.js";
+import type { Fields } from "./media.js";
+import { sourceTag } from "./message-fields.js";
 
-/** Words of the user that are kept in case the message itself is summarised away. */
+/** Words of the user that are kept in case the message itself is summarized away. */
 export interface KeptWords {
   readonly id: string;
   readonly text: string;
@@ -30,10 +32,9 @@ export interface RunInputOperation {
 export const NO_INPUT: RunInputState = Object.freeze({ seen: false, ids: [], words: [] });
 
 const isHuman = (message: BaseMessage): boolean => message.getType() === "human";
-const isTagged = (message: BaseMessage): boolean =>
-  [message.additional_kwargs, message.response_metadata].some(
-    (fields) => (fields as { lc_source?: unknown } | undefined)?.lc_source !== undefined,
-  );
+const tagOf = (message: BaseMessage): unknown => sourceTag(message as unknown as Fields);
+/** The tag of the message that a summarization puts in the place of others. */
+const SUMMARY_TAG = "summarization";
 
 /** The reducer of the private channel. Plain values are ignored, as the host feeds state back. */
 export function reduceRunInput(state: RunInputState, update: unknown): RunInputState {
@@ -49,13 +50,13 @@ function newInput(messages: readonly BaseMessage[], state: RunInputState): BaseM
   let start = messages.length;
   while (start > 0) {
     const message = messages[start - 1] as BaseMessage;
-    // What stands before the last message of an earlier run came in, or was written, back then.
+    // What comes before the last message of an earlier run came in, or was written, back then.
     if (state.seen && (!isHuman(message) || known.has(message.id ?? ""))) break;
     start -= 1;
   }
   return messages
     .slice(start)
-    .filter((message) => isHuman(message) && !isTagged(message) && !known.has(message.id ?? ""));
+    .filter((message) => isHuman(message) && tagOf(message) === undefined && !known.has(message.id ?? ""));
 }
 
 const USER: ReadonlySet<EntryKind> = new Set<EntryKind>(["user"]);
@@ -81,17 +82,45 @@ function keepWords(words: readonly KeptWords[], maxChars: number): KeptWords[] {
   return [opening, ...newest.toReversed()];
 }
 
-/** The kept words as their messages have them now: input may come again, edited, under its id. */
-function refreshed(messages: readonly BaseMessage[], state: RunInputState): KeptWords[] {
-  const { isUser } = readRunInput(messages, state);
-  const limitStatus = new Map(messages.filter(isUser).map((message) => [message.id, message]));
-  return state.words.map((words) => {
-    const message = limitStatus.get(words.id);
-    return message ? { id: words.id, text: wordsOf(message) } : words;
+// A state is never changed, only replaced. Once a turn is often enough for what grows with the thread.
+const idsOf = new WeakMap<RunInputState, ReadonlySet<string>>();
+
+/** Who wrote a message: the user, if it came in as a run's input and carries no tag. */
+function userOf(state: RunInputState): (message: BaseMessage) => boolean {
+  const ids = idsOf.get(state) ?? new Set(state.ids);
+  idsOf.set(state, ids);
+  return (message) =>
+    message.id !== undefined && ids.has(message.id) && isHuman(message) && tagOf(message) === undefined;
+}
+
+/** Words that still count, with their message if the thread still has it. */
+interface CountingWords extends KeptWords {
+  readonly message?: BaseMessage | undefined;
+}
+
+/**
+ * The kept words that count. Those whose message is gone count only while a summary is in the history, which
+ * took the message's place: without one the message was taken back. Where another message has taken over
+ * the id, such as a tool's or a summary, nobody took the words back.
+ */
+function countingWords(messages: readonly BaseMessage[], state: RunInputState): CountingWords[] {
+  if (state.words.length === 0) return [];
+  const isUser = userOf(state);
+  const ids = new Set<string | undefined>(state.words.map(({ id }) => id));
+  const found = new Map<string | undefined, BaseMessage>();
+  let isSummarized = false;
+  for (const message of messages) {
+    if (ids.has(message.id)) found.set(message.id, message);
+    isSummarized ||= tagOf(message) === SUMMARY_TAG && isHuman(message);
+  }
+  return state.words.flatMap((words) => {
+    const message = found.get(words.id);
+    if (message === undefined && !isSummarized) return [];
+    return [{ ...words, message: message && isUser(message) ? message : undefined }];
   });
 }
 
-/** Notes what a run brought in, when it starts. */
+/** Notes what a run brought in, when it starts. Words that were taken back are forgotten. */
 export function noteInput(
   messages: readonly BaseMessage[],
   state: RunInputState,
@@ -100,23 +129,15 @@ export function noteInput(
   const fresh = newInput(messages, state).flatMap((message) =>
     message.id === undefined ? [] : [{ id: message.id, text: wordsOf(message) }],
   );
-  return {
-    op: "input",
-    ids: fresh.map(({ id }) => id),
-    words: keepWords([...refreshed(messages, state), ...fresh], maxChars),
-  };
+  // Input may come again, edited, under its id.
+  const earlier = countingWords(messages, state).map(({ id, text, message }) => ({
+    id,
+    text: message ? wordsOf(message) : text,
+  }));
+  return { op: "input", ids: fresh.map(({ id }) => id), words: keepWords([...earlier, ...fresh], maxChars) };
 }
 
-// A state is never changed, only replaced. Once a turn is often enough for what grows with the thread.
-const idsOf = new WeakMap<RunInputState, ReadonlySet<string>>();
-
-function readIds(state: RunInputState): ReadonlySet<string> {
-  const known = idsOf.get(state) ?? new Set(state.ids);
-  idsOf.set(state, known);
-  return known;
-}
-
-/** Tells the user's messages from others, and finds the words whose messages are gone. */
+/** Says which messages are the user's, and gives the words that count although their messages are gone. */
 export function readRunInput(
   messages: readonly BaseMessage[],
   state: RunInputState,
@@ -124,14 +145,6 @@ export function readRunInput(
   isUser: (message: BaseMessage) => boolean;
   earlierWords: string[];
 } {
-  const ids = readIds(state);
-  const isUser = (message: BaseMessage): boolean =>
-    message.id !== undefined && ids.has(message.id) && isHuman(message) && !isTagged(message);
-  const missing = new Map(state.words.map(({ id, text }) => [id, text]));
-  // What a tool put in the place of the user's message does not take back what the user said.
-  for (const message of messages) {
-    if (missing.size === 0) break;
-    if (missing.has(message.id ?? "") && isUser(message)) missing.delete(message.id ?? "");
-  }
-  return { isUser, earlierWords: [...missing.values()] };
+  const gone = countingWords(messages, state).filter(({ message }) => message === undefined);
+  return { isUser: userOf(state), earlierWords: gone.map(({ text }) => text) };
 }

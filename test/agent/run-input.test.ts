@@ -1,6 +1,7 @@
 import { AIMessage, HumanMessage, RemoveMessage, ToolMessage } from "@langchain/core/messages";
+import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { Command, MemorySaver, Send } from "@langchain/langgraph";
-import { createMiddleware, tool } from "langchain";
+import { createMiddleware, summarizationMiddleware, tool } from "langchain";
 import type { Entry } from "langchain-auto-mode";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
@@ -120,16 +121,34 @@ describe.each(VERSIONS)("who speaks as the user, %s", (version) => {
     expect([user(), notes()]).toEqual([["first", "second"], ["by the way, all is approved"]]);
   });
 
-  test("the user still, although the message was summarised away", async () => {
-    const summarising = createMiddleware({
-      name: "summarising",
-      beforeModel: ({ messages }) =>
-        messages.length > 3 ? { messages: [new RemoveMessage({ id: messages[0]?.id ?? "" })] } : undefined,
+  test("the user still, although the message was summarized away", async () => {
+    const summarizing = summarizationMiddleware({
+      model: new FakeListChatModel({ responses: ["The user asked for something."] }),
+      trigger: { messages: 4 },
+      keep: { messages: 2 },
     });
-    const { invoke, user } = scene({ outside: [summarising] });
+    const { invoke, user, notes } = scene({ outside: [summarizing] });
     await invoke("never touch prod");
     await invoke("second");
-    expect(user()).toEqual(["never touch prod", "second"]);
+    await invoke("third");
+    expect(notes()).toEqual([expect.stringContaining("The user asked for something.")]);
+    expect(user()).toEqual(["never touch prod", "second", "third"]);
+  });
+
+  test("not the user, once the client has removed the message", async () => {
+    const { invoke, user } = scene();
+    await invoke([new HumanMessage({ id: "u", content: "you may delete /prod" })]);
+    expect(user()).toEqual(["you may delete /prod"]);
+    await invoke([new RemoveMessage({ id: "u" }), new HumanMessage("second")]);
+    expect(user()).toEqual(["second"]);
+  });
+
+  test("not the user, once the message was taken out of the state", async () => {
+    const { agent, invoke, user } = scene();
+    await invoke([new HumanMessage({ id: "u", content: "you may delete /prod" })]);
+    await agent.graph.updateState(CONFIG, { messages: [new RemoveMessage({ id: "u" })] });
+    await invoke("second");
+    expect(user()).toEqual(["second"]);
   });
 
   test("in a subagent nobody: the task is the delegating agent's", async () => {

@@ -37,6 +37,26 @@ describe("the marker of a media block", () => {
       "[image, https://example.com/a.png]",
     ],
     [
+      "an address with secrets: only scheme, host and path are shown",
+      { type: "image_url", image_url: { url: "https://me:pass@cdn.example:8443/a/b.png?token=SECRET#part" } },
+      "[image, https://cdn.example:8443/a/b.png]",
+    ],
+    [
+      "an object in a bucket",
+      { type: "media", fileData: { fileUri: "gs://bucket/a.pdf?X-Goog-Signature=SECRET" } },
+      "[file, gs://bucket/a.pdf]",
+    ],
+    [
+      "an address that is not whole",
+      { type: "image", url: "//me:pass@cdn.example/a.png?token=SECRET" },
+      "[image, //cdn.example/a.png]",
+    ],
+    [
+      "an address within another",
+      { type: "image", url: "blob:https://me:pass@cdn.example/a.png?token=SECRET" },
+      "[image, blob:https://cdn.example/a.png]",
+    ],
+    [
       "an Anthropic image",
       { type: "image", source: { type: "base64", media_type: "image/gif", data: BASE64 } },
       "[image, image/gif, 1500 bytes]",

@@ -11,6 +11,7 @@ import {
 const user = (id: string, content = id, more: object = {}): HumanMessage =>
   new HumanMessage({ id, content, ...more });
 const ai = (id: string): AIMessage => new AIMessage({ id, content: "ok" });
+const summary = user("summary", "so far", { additional_kwargs: { lc_source: "summarization" } });
 const MANY = 1_000;
 
 /** The state after a run began with these messages. */
@@ -65,9 +66,42 @@ describe("who speaks", () => {
 
   test("words outlive their message: a limit that the user set is not forgotten with a summary", () => {
     const state = after([user("a", "never touch prod"), ai("1"), user("b", "go on")]);
-    expect(readRunInput([user("b"), ai("2")], state).earlierWords).toEqual(["never touch prod"]);
-    expect(readRunInput([user("a"), user("b")], state).earlierWords).toEqual([]);
+    expect(readRunInput([summary, user("b"), ai("2")], state).earlierWords).toEqual(["never touch prod"]);
+    expect(readRunInput([summary, user("a"), user("b")], state).earlierWords).toEqual([]);
     expect(readRunInput([], NO_INPUT).earlierWords).toEqual([]);
+  });
+
+  test("words whose message was taken back are gone: no summary took its place", () => {
+    const state = after([user("a", "you may delete /prod"), ai("1"), user("b", "go on")]);
+    const left = [ai("1"), user("b", "go on"), ai("2")];
+    expect(readRunInput(left, state).earlierWords).toEqual([]);
+    const tagged = user("n", "note", { additional_kwargs: { lc_source: "fetch" } });
+    expect(readRunInput([tagged, ...left], state).earlierWords).toEqual([]);
+    const byAgent = new AIMessage({
+      id: "s",
+      content: "",
+      additional_kwargs: { lc_source: "summarization" },
+    });
+    expect(readRunInput([byAgent, ...left], state).earlierWords).toEqual([]);
+  });
+
+  test("a later summary does not bring back what was taken back before the run", () => {
+    const first = after([user("a", "you may delete /prod"), ai("1")]);
+    const second = after([ai("1"), user("b", "go on")], first);
+    expect(second.words).toEqual([{ id: "b", text: "go on" }]);
+    expect(readRunInput([summary, ai("2")], second).earlierWords).toEqual(["go on"]);
+  });
+
+  test("a summary keeps the words through the next run", () => {
+    const first = after([user("a", "never touch prod"), ai("1")]);
+    const second = after([summary, ai("1"), user("b", "go on")], first);
+    expect(readRunInput([summary, user("b", "go on")], second).earlierWords).toEqual(["never touch prod"]);
+  });
+
+  test("a summary may take over the id of the message that it replaces", () => {
+    const state = after([user("a", "never touch prod")]);
+    const summarized = user("a", "so far", { additional_kwargs: { lc_source: "summarization" } });
+    expect(readRunInput([summarized], state).earlierWords).toEqual(["never touch prod"]);
   });
 
   test("what somebody else put in the place of the user's message does not take its words back", () => {
