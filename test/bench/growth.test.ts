@@ -17,8 +17,8 @@ test("the benchmark of growth runs; neither the request nor the state grows with
     expect(ratio).toBeGreaterThanOrEqual(0);
   }
   const [few, many] = checkpoints.map(({ bytes }) => bytes);
-  // One more digit in each of the ids of the step's ten calls, and in the counters.
-  expect((many as number) - (few as number)).toBeLessThan(20);
+  // Of blocked calls the state remembers up to 32, with about 100 bytes for each. Every fifth call is blocked.
+  expect((many as number) - (few as number)).toBeLessThan(18 * 120);
   expect(few).toBeGreaterThan(500);
   expect(memory.steps).toBe(100);
   expect(lines.join("\n")).toContain("| guarded calls | bytes |");

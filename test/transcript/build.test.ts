@@ -299,17 +299,18 @@ describe("what was left out", () => {
   });
 });
 
-describe("the window", () => {
-  const nameOf = (entry: Entry) => ("name" in entry ? entry.name : "");
-  const named = (name: string | number, length = 0) => call("x".repeat(length), String(name));
-  /** The names of the shown calls after each message of a growing thread. */
-  const windows = (messages: readonly (readonly ContentEntry[])[], view: Partial<MonitorView> = {}) =>
-    messages.map((_, length) =>
-      build(messages.slice(0, length + 1), view)
-        .filter(({ from }) => from === "tool_call")
-        .map(nameOf),
-    );
+const nameOf = (entry: Entry) => ("name" in entry ? entry.name : "");
+const named = (name: string | number, length = 0) => call("x".repeat(length), String(name));
 
+/** The names of the shown calls after each message of a growing thread. */
+const windows = (messages: readonly (readonly ContentEntry[])[], view: Partial<MonitorView> = {}) =>
+  messages.map((_, length) =>
+    build(messages.slice(0, length + 1), view)
+      .filter(({ from }) => from === "tool_call")
+      .map(nameOf),
+  );
+
+describe("the window", () => {
   test("begins at the same message until a page is full, and then leaves out the whole page", () => {
     const starts = windows([[user("u")], ...times(120, (i) => [named(i + 1)])])
       .slice(1)

@@ -10,7 +10,7 @@ const text = fc.oneof(
     .array(fc.constantFrom("😀", "\u202e", '"', "\n", "a", "о"), { maxLength: 300 })
     .map((parts) => parts.join("")),
 );
-const max = fc.integer({ min: 0, max: 450 });
+const limits = fc.integer({ min: 0, max: 450 });
 const isWellFormed = (value: string) => !/\p{Cs}/u.test(value);
 
 describe("cutting a text", () => {
@@ -40,7 +40,7 @@ describe("cutting a text", () => {
 
   test("the result is never longer than asked and never splits a pair", () => {
     fc.assert(
-      fc.property(text, max, (whole, limit) => {
+      fc.property(text, limits, (whole, limit) => {
         for (const cut of [cutEnd, cutStart]) {
           const result = cut(whole, limit);
           expect(result.length).toBeLessThanOrEqual(limit);
@@ -71,7 +71,7 @@ describe("showing and cutting at once", () => {
 
   test("the result is shown, well-formed and within the limit", () => {
     fc.assert(
-      fc.property(text, max, fc.constantFrom("end", "start", "middle"), (part, limit, side) => {
+      fc.property(text, limits, fc.constantFrom("end", "start", "middle"), (part, limit, side) => {
         const whole = part.repeat(3);
         const result = cutShown(whole, limit, side);
         expect(result.length).toBeLessThanOrEqual(limit);

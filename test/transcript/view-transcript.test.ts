@@ -210,37 +210,54 @@ describe("any history", () => {
   });
 });
 
+const RESULTS = ["user", "toolCalls", "subagentReports", "toolResults"] as const;
+const ask = "Please use the shared helpers in all modules of the billing service, with tests.";
+/** One call in each step, and a message of the user every 15 steps. */
+const thread = (steps: number): BaseMessage[] =>
+  Array.from({ length: steps }, (_, step) => [
+    ...(step % 15 === 0 ? [new HumanMessage({ id: `u${step}`, content: `${step}: ${ask}` })] : []),
+    new AIMessage({
+      id: `a${step}`,
+      content: "Next.",
+      tool_calls: [call("edit_file", { path: `src/part-${step}.ts`, text: "x".repeat(60) }, `c${step}`)],
+    }),
+    new ToolMessage({
+      id: `r${step}`,
+      content: "y".repeat(30 + step * 10),
+      tool_call_id: `c${step}`,
+      name: "edit_file",
+    }),
+  ]).flat();
+/** What is read before each step but the first. */
+const histories = (steps: number): BaseMessage[][] => {
+  const all = thread(steps);
+  return all.flatMap((message, at) => (message.getType() === "tool" ? [all.slice(0, at + 1)] : []));
+};
+
+function sharedLength(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return at;
+}
+
+const readsOf = (steps: number): number => {
+  let reads = 0;
+  const watched = thread(steps).map(
+    (message) =>
+      new Proxy(message, {
+        get: (target, name) => {
+          if (name === "content" || name === "tool_calls") reads += 1;
+          return Reflect.get(target, name) as unknown;
+        },
+      }),
+  );
+  // No user messages but the first: those are read for the whole thread.
+  const userMessageIds = ["u0"];
+  viewTranscript(watched, { channels: RESULTS }, { userMessageIds });
+  return reads;
+};
+
 describe("a growing thread", () => {
-  const RESULTS = ["user", "toolCalls", "subagentReports", "toolResults"] as const;
-  const ask = "Please use the shared helpers in all modules of the billing service, with tests.";
-  /** One call in each step, and a message of the user every 15 steps. */
-  const thread = (steps: number): BaseMessage[] =>
-    Array.from({ length: steps }, (_, step) => [
-      ...(step % 15 === 0 ? [new HumanMessage({ id: `u${step}`, content: `${step}: ${ask}` })] : []),
-      new AIMessage({
-        id: `a${step}`,
-        content: "Next.",
-        tool_calls: [call("edit_file", { path: `src/part-${step}.ts`, text: "x".repeat(60) }, `c${step}`)],
-      }),
-      new ToolMessage({
-        id: `r${step}`,
-        content: "y".repeat(30 + step * 10),
-        tool_call_id: `c${step}`,
-        name: "edit_file",
-      }),
-    ]).flat();
-  /** What is read before each step but the first. */
-  const histories = (steps: number): BaseMessage[][] => {
-    const all = thread(steps);
-    return all.flatMap((message, at) => (message.getType() === "tool" ? [all.slice(0, at + 1)] : []));
-  };
-
-  function sharedLength(a: string, b: string): number {
-    let at = 0;
-    while (at < a.length && a[at] === b[at]) at += 1;
-    return at;
-  }
-
   test.each<[string, Partial<MonitorView>]>([
     ["the default view", {}],
     ["tool results", { channels: RESULTS }],
@@ -272,22 +289,6 @@ describe("a growing thread", () => {
   });
 
   test("costs what is shown: no more texts, arguments and results of a long one are read", () => {
-    const readsOf = (steps: number): number => {
-      let reads = 0;
-      const watched = thread(steps).map(
-        (message) =>
-          new Proxy(message, {
-            get: (target, name) => {
-              if (name === "content" || name === "tool_calls") reads += 1;
-              return Reflect.get(target, name) as unknown;
-            },
-          }),
-      );
-      // No user messages but the first: those are read for the whole thread.
-      const userMessageIds = ["u0"];
-      viewTranscript(watched, { channels: RESULTS }, { userMessageIds });
-      return reads;
-    };
     expect(readsOf(2_000)).toBeLessThanOrEqual(readsOf(40) + 10);
   });
 });
