@@ -1,5 +1,5 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import { cutJson } from "../transcript/cut.js";
+import { cutJson } from "../transcript/cut-json.js";
 import { isLoose } from "./protocol.js";
 
 // As much as a whole transcript has by default: rules and directories of real sessions are far below it.

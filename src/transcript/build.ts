@@ -1,4 +1,5 @@
-import { type CutSide, cutArgs, cutShown, fitJson } from "./cut.js";
+import { type CutSide, cutShown, fitJson } from "./cut.js";
+import { cutArgs } from "./cut-json.js";
 import { type ContentEntry, type Entry, type EntryKind, kindsIn } from "./entries.js";
 import type { MonitorView } from "./view.js";
 
