@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { capDescription, cutEnd, cutJson, cutShown, cutStart, fitJson } from "../../src/transcript/cut.js";
+import { capDescription, cutEnd, cutShown, cutStart, fitJson } from "../../src/transcript/cut.js";
 import { escapeInvisible } from "../../src/transcript/escape-text.js";
 
 const text = fc.oneof(
