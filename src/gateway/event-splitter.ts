@@ -1,10 +1,16 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
+/** What one event of a stream holds. */
+export interface StreamEvent {
+  /** The name that the `event` field gives. */
+  event?: string;
+  /** The values of its `data` fields, one line each. */
+  data: string;
+}
 
 /** A run of bytes of an event stream that belongs together. */
 export interface Block {
   bytes: Uint8Array;
   /** The event that ends with these bytes. Without one: a comment, or a blank line on its own. */
-  event?: EventSourceMessage;
+  event?: StreamEvent;
 }
 
 // A tool's input comes in many small events; one of this size is no event stream at all.
@@ -13,9 +19,8 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Cuts an event stream, as its chunks arrive, into blocks that can be passed on or held back. The
- * parser says where an event ends and what it holds; the bytes are never written anew. Lines are
- * decoded whole, so that characters split across chunks come together first.
+ * Cuts an event stream, as its chunks arrive, into blocks that can be passed on or held back. The bytes are
+ * never written anew. Lines are decoded whole, so that characters split across chunks come together first.
  */
 export class EventSplitter {
   // Bytes of the line and of the event that are not yet complete.
@@ -24,17 +29,9 @@ export class EventSplitter {
   #pendingBytes = 0;
   #endsWithCR = false;
   #gaveUp = false;
-  #fired: EventSourceMessage | undefined;
-  #sawComment = false;
-  readonly #decoder = new TextDecoder();
-  readonly #parser = createParser({
-    onEvent: (event) => {
-      this.#fired = event;
-    },
-    onComment: () => {
-      this.#sawComment = true;
-    },
-  });
+  #lines: string[] = [];
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  #isFirstLine = true;
 
   /** Whether the stream held an event too large to be looked at: from there on, bytes just pass. */
   get gaveUp(): boolean {
@@ -81,25 +78,40 @@ export class EventSplitter {
     this.#line = [];
     this.#endsWithCR = false;
     this.#event.push(line);
-    const text = this.#decoder.decode(line);
-    // A CR at the end keeps the parser waiting for an LF that is known not to come.
-    this.#parser.feed(text.endsWith("\r") ? `${text}\n` : text);
-    const event = this.#fired;
-    const isBlank = text === "\n" || text === "\r\n" || text === "\r";
-    const isLoneComment = this.#sawComment && this.#event.length === 1;
-    this.#fired = undefined;
-    this.#sawComment = false;
-    if (event) blocks.push({ bytes: this.#takePending(), event });
-    else if (isBlank || isLoneComment) blocks.push({ bytes: this.#takePending() });
+    const text = this.#decoder.decode(line).replace(/(?:\r\n|\r|\n)$/, "");
+    // A stream may begin with a byte order mark, which belongs to no line.
+    const content = this.#isFirstLine ? text.replace(/^\uFEFF/, "") : text;
+    this.#isFirstLine = false;
+    if (content !== "") this.#lines.push(content);
+    const isLoneComment = content.startsWith(":") && this.#event.length === 1;
+    if (content !== "" && !isLoneComment) return;
+    const event = readEvent(this.#lines);
+    blocks.push({ bytes: this.#takePending(), ...(event ? { event } : {}) });
   }
 
   #takePending(): Uint8Array {
     const bytes = join([...this.#event, ...this.#line]);
     this.#event = [];
     this.#line = [];
+    this.#lines = [];
     this.#pendingBytes = 0;
     return bytes;
   }
+}
+
+/** Reads an event by the rules of the HTML standard. Lines without a data field are no event. */
+function readEvent(lines: readonly string[]): StreamEvent | undefined {
+  const data: string[] = [];
+  let event: string | undefined;
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (field === "data") data.push(value);
+    else if (field === "event") event = value || undefined;
+  }
+  if (data.length === 0) return undefined;
+  return { ...(event === undefined ? {} : { event }), data: data.join("\n") };
 }
 
 /** The index after the next line end, or -1. A CR at the end of a chunk may be half of one. */

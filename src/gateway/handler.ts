@@ -26,7 +26,7 @@ export type SafeguardsHandler = (request: Request) => Promise<Response>;
  * @example
  * ```ts
  * const handler = createSafeguardsHandler({ upstream: "http://127.0.0.1:11434", classifier });
- * serve({ fetch: handler, port: 4000, hostname: "127.0.0.1" }); // of @hono/node-server
+ * Bun.serve({ fetch: handler, port: 4000 }); // or any other server of web-standard handlers
  * ```
  */
 export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsHandler {

@@ -1,6 +1,7 @@
-import { Readable } from "node:stream";
+import { Agent, type IncomingMessage, request as requestPlainly } from "node:http";
+import { Agent as SecureAgent, request as requestSecurely } from "node:https";
+import { Readable, pipeline } from "node:stream";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { Agent } from "undici";
 import { replyHeaders } from "./headers.js";
 
 /** A request on its way to the upstream. */
@@ -29,39 +30,44 @@ const BODILESS = new Set([101, 204, 205, 304]);
 
 /** An upstream behind a URL: its path is put before each request's own. */
 export function httpUpstream(base: URL): Upstream {
-  // A model may think for long without a byte. How long to wait is the client's to say: its abort is passed on.
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const isSecure = base.protocol === "https:";
+  const send = isSecure ? requestSecurely : requestPlainly;
+  // Connections are used again. No time limit: a model may think for long without a byte, and how long to
+  // wait is the client's to say: its abort is passed on.
+  const agent = isSecure ? new SecureAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
   const prefix = base.pathname.replace(/\/+$/, "");
   return async ({ method, url, headers, body, signal }) => {
-    const answer = await agent.request({
-      origin: base.origin,
-      path: prefix + url.pathname + url.search,
-      method,
-      headers: Object.fromEntries(headers),
-      body: body instanceof ReadableStream ? Readable.fromWeb(body as NodeReadableStream<Uint8Array>) : body,
-      signal,
-      responseHeaders: "raw",
+    const target = new URL(prefix + url.pathname + url.search, base.origin);
+    const isStream = body instanceof ReadableStream;
+    const length = isStream || body === null ? {} : { "content-length": String(body.byteLength) };
+    const sent = { ...Object.fromEntries(headers), ...length };
+    const outgoing = send(target, { method, headers: sent, agent, signal });
+    const answer = new Promise<IncomingMessage>((resolve, reject) => {
+      outgoing.once("response", resolve);
+      outgoing.once("error", reject);
     });
-    const isBodiless = method === "HEAD" || BODILESS.has(answer.statusCode);
-    if (isBodiless) await answer.body.dump();
+    if (isStream) pipeline(Readable.fromWeb(body as NodeReadableStream<Uint8Array>), outgoing, ignore);
+    else outgoing.end(body);
+
+    const message = await answer;
+    const status = message.statusCode ?? 502;
+    const isBodiless = method === "HEAD" || BODILESS.has(status);
+    if (isBodiless) message.resume();
     return {
-      status: answer.statusCode,
-      headers: replyHeaders(fromRaw(answer.headers as unknown as readonly string[])),
-      body: isBodiless ? null : (answer.body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, unknown>),
+      status,
+      headers: replyHeaders(fromRaw(message.rawHeaders)),
+      body: isBodiless ? null : (message[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, unknown>),
     };
   };
 }
 
+/** A request that fails says so as an error of its own, an answer as an error of its body. */
+const ignore = (): void => {};
+
 function fromRaw(raw: readonly string[]): Headers {
   const headers = new Headers();
-  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(raw[at]!, asByteString(raw[at + 1]!));
+  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(raw[at]!, raw[at + 1]!);
   return headers;
-}
-
-/** The same bytes in the form that Headers takes: one character for each byte. */
-function asByteString(value: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return /^[\0-\xff]*$/.test(value) ? value : Buffer.from(value, "utf8").toString("latin1");
 }
 
 /** An upstream behind a function, as users pass it for a transport of their own. */

@@ -1,7 +1,7 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { createParser } from "eventsource-parser";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EventSplitter } from "../../src/gateway/event-splitter.js";
+import { EventSplitter, type StreamEvent } from "../../src/gateway/event-splitter.js";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -23,9 +23,12 @@ function split(chunks: readonly Uint8Array[]) {
   };
 }
 
-function parse(text: string): EventSourceMessage[] {
-  const events: EventSourceMessage[] = [];
-  createParser({ onEvent: (event) => events.push(event) }).feed(text);
+/** What another reader of the same standard finds. */
+function parse(text: string): StreamEvent[] {
+  const events: StreamEvent[] = [];
+  createParser({
+    onEvent: ({ event, data }) => events.push({ ...(event === undefined ? {} : { event }), data }),
+  }).feed(text);
   return events;
 }
 

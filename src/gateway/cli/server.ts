@@ -1,8 +1,10 @@
-import type { AddressInfo } from "node:net";
-import { type HttpBindings, serve, type ServerType } from "@hono/node-server";
-import { Hono } from "hono";
-import { CannotListen } from "./cannot-listen.js";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 import type { SafeguardsHandler } from "../handler.js";
+import { CannotListen } from "./cannot-listen.js";
 
 /** Where a server listens. */
 export interface ServerAddress {
@@ -19,9 +21,10 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-// Longer than load balancers keep idle lines (60 s is common), so that they never use one that is just closing.
+// Longer than load balancers keep idle connections (60 s is common), so that they never use one that is
+// just closing.
 const KEEP_ALIVE_MS = 65_000;
-// How soon after its last reply a line that is kept open is closed while the server ends.
+// How soon after its last reply a connection that is kept open is closed while the server ends.
 const IDLE_CHECK_MS = 100;
 
 /** Serves a handler over HTTP, with `GET /health` beside it. Rejects with {@link CannotListen} if it cannot listen there. */
@@ -29,65 +32,90 @@ export async function startServer(
   handler: SafeguardsHandler,
   address: ServerAddress,
 ): Promise<RunningServer> {
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  app.get("/health", (context) => context.json({ status: "ok" }));
-  app.all("*", async ({ req, env }) => {
-    const response = await handler(req.raw);
-    const { status, headers, body } = response;
-    return body === null ? response : new Response(cutOnFailure(body, env), { status, headers });
+  const connections = new Map<Socket, number>();
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
+    const { socket } = incoming;
+    connections.set(socket, (connections.get(socket) ?? 0) + 1);
+    outgoing.once("close", () => {
+      const count = connections.get(socket);
+      if (count) connections.set(socket, count - 1);
+    });
+    // Whatever fails here, the client has gone or its reply is cut: there is nothing to print.
+    answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
   });
-  // The handler rejects for a client that has gone: nobody reads this, and there is nothing to print.
-  app.onError(() => new Response(null, { status: 500 }));
-
-  const server = await listen(app, address);
+  server.on("connection", (socket) => {
+    connections.set(socket, 0);
+    socket.once("close", () => connections.delete(socket));
+  });
+  await listen(server, address);
   const { address: host, port } = server.address() as AddressInfo;
-  return { host, port, close: () => closeServer(server) };
+  return { host, port, close: () => closeServer(server, connections) };
 }
 
-function listen(app: Hono<{ Bindings: HttpBindings }>, { host, port }: ServerAddress): Promise<ServerType> {
-  return new Promise((resolve, reject) => {
-    const serverOptions = { keepAliveTimeout: KEEP_ALIVE_MS };
-    const server = serve({ fetch: app.fetch, hostname: host, port, serverOptions }, () => resolve(server));
-    server.once("error", (error) => reject(new CannotListen({ host, port }, error)));
+async function answer(
+  handler: SafeguardsHandler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort(new DOMException("The client has gone.", "AbortError")));
+  const url = urlOf(incoming);
+  if (!url) return void outgoing.writeHead(400).end();
+  const isHealth = incoming.method === "GET" && url.pathname === "/health";
+  const response = isHealth
+    ? Response.json({ status: "ok" })
+    : await handler(toRequest(incoming, url, gone.signal));
+  await send(response, outgoing);
+}
+
+/** The address that the client asked for. `undefined` for one that is no URL. */
+function urlOf({ url = "/", headers }: IncomingMessage): URL | undefined {
+  // A proxy's form holds a whole URL, of which the gateway uses the path only.
+  const path = url.startsWith("/") ? url : new URL(url, "http://gateway").pathname;
+  const host = `http://${headers.host ?? "gateway"}`;
+  return URL.canParse(path, host) ? new URL(host + path) : undefined;
+}
+
+function toRequest(incoming: IncomingMessage, url: URL, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2)
+    headers.append(incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!);
+  const { method = "GET" } = incoming;
+  const hasBody = method !== "GET" && method !== "HEAD";
+  return new Request(url, {
+    method,
+    headers,
+    signal,
+    ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
   });
 }
 
-/**
- * A reply that fails midway must not look complete to the client: its line is cut. Without this the
- * server would do so too, but print the failure.
- */
-function cutOnFailure(
-  body: ReadableStream<Uint8Array>,
-  { outgoing }: HttpBindings,
-): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (done) controller.close();
-          else controller.enqueue(value);
-        } catch {
-          outgoing.destroy();
-          controller.close();
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
+/** Writes a reply as it comes. One that fails midway must not look complete: its connection is cut. */
+async function send({ status, headers, body }: Response, outgoing: ServerResponse): Promise<void> {
+  const lines: string[] = [];
+  for (const [name, value] of headers) lines.push(name, value);
+  outgoing.writeHead(status, lines);
+  if (!body) return void outgoing.end();
+  outgoing.flushHeaders();
+  await pipeline(Readable.fromWeb(body as NodeReadableStream<Uint8Array>), outgoing);
 }
 
-async function closeServer(server: ServerType): Promise<void> {
+function listen(server: Server, { host, port }: ServerAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => reject(new CannotListen({ host, port }, error)));
+    server.listen(port, host, () => resolve());
+  });
+}
+
+/** @param connections those that are open, with the number of requests under way on each */
+async function closeServer(server: Server, connections: ReadonlyMap<Socket, number>): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A line that is kept open counts as one under way until it is closed as idle.
-  const closeIdle = () => {
-    if ("closeIdleConnections" in server) server.closeIdleConnections();
-  };
-  const timer = setInterval(closeIdle, IDLE_CHECK_MS);
+  // Node's own `closeIdleConnections` leaves those open on which no request was ever made.
+  const timer = setInterval(() => {
+    for (const [socket, underWay] of connections) if (underWay === 0) socket.destroy();
+  }, IDLE_CHECK_MS);
   await closed;
   clearInterval(timer);
 }
