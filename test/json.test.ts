@@ -55,6 +55,19 @@ describe("a snapshot", () => {
     expect(snapshotOf({ a: "1" }).json).not.toBe(snapshotOf({ a: 1 }).json);
   });
 
+  test("keys are in the order of their code units, numbers among them too", () => {
+    expect(snapshotOf({ b: { 9: 1, 10: 2 }, 2: 3, a: 4 }).json).toBe('{"2":3,"a":4,"b":{"10":2,"9":1}}');
+    const keys = fc.oneof(fc.string(), fc.nat({ max: 200 }).map(String));
+    fc.assert(
+      fc.property(fc.dictionary(keys, fc.jsonValue({ maxDepth: 1 })), (args) => {
+        const members = Object.keys(args)
+          .toSorted()
+          .map((key) => `${JSON.stringify(key)}:${snapshotOf({ a: args[key] }).json.slice(5, -1)}`);
+        expect(snapshotOf(args).json).toBe(`{${members.join(",")}}`);
+      }),
+    );
+  });
+
   test("a key without a value is left out, as in JSON", () => {
     expect(snapshotOf({ a: undefined, b: { c: undefined } }).json).toBe('{"b":{}}');
   });

@@ -9,7 +9,9 @@ const JOINING =
 /** Cyrillic and Greek letters that cannot be told from a Latin one by eye. */
 const TWINS = "АВЕЅІЈКМНОРСТУХҮԌԚԜаеѕіјӏорсԁԛԝхүуһѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχϲϳ";
 
-const UNUSUAL = /[^\t\n\x20-\x7e]|\\u\{/;
+// What is neither plain ASCII nor a Latin letter or sign of Western and Central European writing, and what
+// spells an escape. Texts without any of it need no other look.
+const UNUSUAL = /[^\t\n\x20-\x7e\xa1-\xac\xae-\u024f]|\\u\{/;
 const SPELLED_ESCAPE = /\\(?=u\{[0-9a-fA-F]{1,6}\})/g;
 const LONE_SURROGATE = /\p{Cs}/gu;
 const LATIN = /\p{sc=Latin}/u;

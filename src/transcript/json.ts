@@ -105,13 +105,15 @@ class JsonMapper {
 
   #mapObject(subject: Fields): JsonObject {
     const mapped: JsonObject = {};
-    for (const [at, key] of Object.keys(subject).entries()) {
+    let isRenamed = false;
+    for (const key of Object.keys(subject)) {
       if (this.#left <= 0) return { ...mapped, [LEFT_OUT]: true };
       const value = read(subject, key);
       if (value === undefined) continue;
       let name = this.#show(key);
       // Keys that look alike once they are escaped stay apart.
-      while (Object.hasOwn(mapped, name)) name += `~${at}`;
+      isRenamed ||= name !== key;
+      if (isRenamed) for (let at = 1; Object.hasOwn(mapped, name); at += 1) name += `~${at}`;
       setOwn(mapped, name, this.map(value));
     }
     return mapped;
