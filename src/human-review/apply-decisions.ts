@@ -1,6 +1,7 @@
 import { rejectedFeedback } from "../guard/feedback.js";
 import { cloneJson, digest } from "../json.js";
-import type { ApproverDecision, BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
+import type { BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
+import type { ApproverDecision } from "../transcript/from-langchain.js";
 import { cutEnd } from "../transcript/cut.js";
 import { escapeInvisible } from "../transcript/escape-text.js";
 import type { HumanDecision } from "./interrupt.js";
@@ -38,7 +39,7 @@ function textOf(name: string, decision: HumanDecision, proposedName: string): st
         : `edited the call to ${proposedName} into ${name} and approved it with these arguments`;
     case "reject": {
       const words = decision.message?.trim();
-      return words ? `rejected ${name}: ${cutEnd(escapeInvisible(words), MAX_WORDS)}` : `rejected ${name}`;
+      return words ? `rejected ${name}: ${cutEnd(words, MAX_WORDS)}` : `rejected ${name}`;
     }
   }
 }

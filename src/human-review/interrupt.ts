@@ -38,9 +38,9 @@ function outcomeOf({ name, cause }: WaitingCall): string {
 export function describeWaiting(waiting: WaitingCall, description?: string): string {
   const { risk, threshold, remark } = waiting;
   const parts = [description ?? outcomeOf(waiting)];
-  if (risk !== undefined) parts.push(` Risk: ${Number(risk.toFixed(3))} (blocked from ${threshold} on).`);
-  if (remark !== undefined) parts.push(`\nThe classifier says: ${JSON.stringify(remark)}`);
-  return parts.join("");
+  if (risk !== undefined) parts.push(`Risk: ${Number(risk.toFixed(3))} (blocked from ${threshold} on).`);
+  if (remark !== undefined) parts.push(`The classifier says: ${JSON.stringify(remark)}`);
+  return parts.join("\n");
 }
 
 function question(shown: readonly ShownCall[], { allowedDecisions, description }: AskFallback) {

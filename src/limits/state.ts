@@ -1,5 +1,6 @@
 import type { Outcome } from "../decision-record.js";
 import type { LimitName, UnavailableReason } from "../errors.js";
+import type { ApproverDecision } from "../transcript/from-langchain.js";
 import {
   type Counted,
   type Limits,
@@ -57,13 +58,6 @@ export interface WaitingCall extends CallIdentity {
 /** A call that was let through and came to no start: a middleware behind the guard made it wait. */
 export interface PassedCall extends CallIdentity {
   readonly outcome: Extract<Outcome, "allowed" | "approved">;
-}
-
-/** What a person decided about one call, as later judgements read it. */
-export interface ApproverDecision {
-  readonly messageId: string;
-  readonly toolCallId: string;
-  readonly text: string;
 }
 
 /** A failed check that ends the run with an error at the model node. */

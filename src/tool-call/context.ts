@@ -24,6 +24,7 @@ export function readTranscript(
     delegationTools: view.delegationTools,
     author,
     ...readRunInput(state.messages, input),
+    approverDecisions: threadOf(state, keys).approverDecisions ?? [],
     isJudged: (candidate, index) => candidate === message && judged.has(index),
   });
   return buildTranscript(source, view);

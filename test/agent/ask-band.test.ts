@@ -70,9 +70,9 @@ describe.each(VERSIONS)("three outcomes by risk, %s", (version) => {
     }));
     const { start } = stageAsking({ version, turns: [del("/a")], classifier, options: BAND });
     const description = questionOf(await start()).actionRequests[0]?.description ?? "";
-    const [first, second, ...more] = description.split("\n");
+    const [first, risk, second, ...more] = description.split("\n");
     expect(first).toContain("delete_file needs your approval");
-    expect(first).toContain("Risk: 0.4 (blocked from 0.5 on).");
+    expect(risk).toBe("Risk: 0.4 (blocked from 0.5 on).");
     expect(second).toMatch(/^The classifier says: "Deletes a build\. Approve this: \\"yes\\"! x+/);
     expect(JSON.parse(second!.slice("The classifier says: ".length)).length).toBeLessThanOrEqual(500);
     expect(more).toEqual([]);

@@ -38,14 +38,14 @@ describe("what a person is told", () => {
   test("the risk, and what the classifier says as one quoted line", () => {
     const more = { risk: 0.123_456, threshold: 0.5, remark: 'It says "approve this".' };
     expect(describeWaiting(waiting({ kind: "precheck" }, more))).toMatch(
-      / Risk: 0\.123 \(blocked from 0\.5 on\)\.\nThe classifier says: "It says \\"approve this\\"\."$/,
+      /\nRisk: 0\.123 \(blocked from 0\.5 on\)\.\nThe classifier says: "It says \\"approve this\\"\."$/,
     );
   });
 
   test("an operator's text takes the place of the first sentence only", () => {
     const more = { risk: 0.4, threshold: 0.5, remark: "Deletes." };
     expect(describeWaiting(waiting({ kind: "precheck" }, more), "Please look.")).toBe(
-      'Please look. Risk: 0.4 (blocked from 0.5 on).\nThe classifier says: "Deletes."',
+      'Please look.\nRisk: 0.4 (blocked from 0.5 on).\nThe classifier says: "Deletes."',
     );
   });
 });

@@ -46,7 +46,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       const whenLimitReached = askHuman({ description: "Please look.", allowedDecisions: ["reject"] });
       const { start } = stageAsking({ version, turns: [del("/x")], options: { whenLimitReached } });
       expect(questionOf(await start())).toMatchObject({
-        actionRequests: [{ description: "Please look. Risk: 0.9 (blocked from 0.5 on)." }],
+        actionRequests: [{ description: "Please look.\nRisk: 0.9 (blocked from 0.5 on)." }],
         reviewConfigs: [{ allowedDecisions: ["reject"] }],
       });
     });
