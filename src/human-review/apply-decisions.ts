@@ -3,7 +3,6 @@ import { cloneJson, digest } from "../json.js";
 import type { BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
 import type { ApproverDecision } from "../transcript/from-langchain.js";
 import { cutEnd } from "../transcript/cut.js";
-import { escapeInvisible } from "../transcript/escape-text.js";
 import type { HumanDecision } from "./interrupt.js";
 import type { ShownCall } from "./pending.js";
 import type { RewrittenCall } from "./rewrite-proposal.js";
