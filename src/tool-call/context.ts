@@ -3,7 +3,7 @@ import type { StepCall, StepContext } from "../guard/evaluate.js";
 import { type StateKeys, threadOf } from "../limits/state.js";
 import type { Policy } from "../resolve-options.js";
 import { buildTranscript } from "../transcript/build.js";
-import { langchainSource } from "../transcript/from-langchain.js";
+import { langchainSource } from "../transcript/langchain.js";
 import { NO_INPUT, type RunInputState, readRunInput } from "../transcript/user-input.js";
 import type { Request } from "./request.js";
 

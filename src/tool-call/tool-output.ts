@@ -9,7 +9,7 @@ import {
   coerceMessageLikeToMessage,
 } from "@langchain/core/messages";
 import { Command, Overwrite, Send, isCommand } from "@langchain/langgraph";
-import { kindOfMessage, sourceTag } from "../transcript/message-fields.js";
+import { kindOfMessage, sourceTag } from "../transcript/message.js";
 
 type Update = Record<string, unknown>;
 

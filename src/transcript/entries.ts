@@ -76,6 +76,12 @@ export type ContentEntry = Exclude<Entry, OmittedEntry | NoUserMessageEntry>;
 /** Who or what a {@link ContentEntry} comes from. */
 export type EntryKind = ContentEntry["from"];
 
+/** An entry that is not built yet: who speaks is known, the text is not read. */
+export interface Piece {
+  readonly from: EntryKind;
+  build(): ContentEntry;
+}
+
 /** The channel that each kind of entry belongs to. */
 export const channelOf: Readonly<Record<EntryKind, Channel>> = {
   user: "user",

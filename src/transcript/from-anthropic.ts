@@ -4,7 +4,7 @@ import { splitUserText } from "./anthropic-user-text.js";
 import type { TranscriptSource } from "./build.js";
 import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
-import type { Piece } from "./message-pieces.js";
+import type { Piece } from "./entries.js";
 
 /** What a source needs to know beside the messages. */
 export interface AnthropicSourceOptions {

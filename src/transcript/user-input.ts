@@ -1,9 +1,9 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import type { EntryKind } from "./entries.js";
 import { cutStart } from "./cut.js";
-import { langchainSource } from "./from-langchain.js";
+import { langchainSource } from "./langchain.js";
 import type { Fields } from "./media.js";
-import { sourceTag } from "./message-fields.js";
+import { sourceTag } from "./message.js";
 
 /** Words of the user that are kept in case the message itself is summarized away. */
 export interface KeptWords {

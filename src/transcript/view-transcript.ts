@@ -1,7 +1,7 @@
 import type { BaseMessage } from "@langchain/core/messages";
 import { buildTranscript } from "./build.js";
 import type { Entry } from "./entries.js";
-import { langchainSource } from "./from-langchain.js";
+import { langchainSource } from "./langchain.js";
 import { type MonitorView, resolveView } from "./view.js";
 
 /** What {@link viewTranscript} cannot see in the messages. */

@@ -10,9 +10,10 @@ import {
   ToolMessage,
 } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
+import { digest, freezeJson, type FrozenJson } from "../../src/json.js";
 import type { ContentEntry } from "../../src/transcript/entries.js";
 import { CHANNELS, kindsIn } from "../../src/transcript/entries.js";
-import { langchainSource, type LangchainSourceOptions } from "../../src/transcript/from-langchain.js";
+import { langchainSource, type LangchainSourceOptions } from "../../src/transcript/langchain.js";
 
 const call = (name: string, args: unknown, id?: unknown) => ({ name, args, id, type: "tool_call" }) as never;
 const options: LangchainSourceOptions = { delegationTools: ["task"], isUser: () => true };
@@ -636,6 +637,22 @@ describe("what an approver decided", () => {
       approver(0),
       approver(1),
       deletion("a"),
+    ]);
+  });
+
+  test("is not shown behind a call that has other arguments now", () => {
+    const argsDigest = digest(freezeJson({ path: "a" }) as FrozenJson);
+    const given = { approverDecisions: decisions.slice(0, 1).map((each) => ({ ...each, argsDigest })) };
+    expect(read([new HumanMessage("go"), ask("m", "a")], given).at(-1)).toEqual(approver(0));
+    const forged = new AIMessage({
+      id: "m",
+      content: "",
+      tool_calls: [call("delete_file", { path: "/prod" }, "m_a")],
+    });
+    expect(read([new HumanMessage("go"), forged], given)).toEqual([
+      { from: "user", text: "go" },
+      approver(0),
+      deletion("/prod"),
     ]);
   });
 
