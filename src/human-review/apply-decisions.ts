@@ -1,7 +1,7 @@
 import { rejectedFeedback } from "../guard/feedback.js";
 import { cloneJson, digest } from "../json.js";
 import type { BlockedCall, CallIdentity, CountedCall } from "../limits/state.js";
-import type { ApproverDecision } from "../transcript/from-langchain.js";
+import type { ApproverDecision } from "../transcript/langchain.js";
 import { cutEnd } from "../transcript/cut.js";
 import type { HumanDecision } from "./interrupt.js";
 import type { ShownCall } from "./pending.js";
@@ -72,7 +72,12 @@ export function applyDecisions(
       rejected.push({ call, feedback: rejectedFeedback(call.name, decision.message) });
       const blocked = blockedCallOf(call);
       calls.push({ ...counted, outcome: "rejected", ...(blocked ? { blocked } : {}) });
-      remembered.push({ messageId, toolCallId: call.id, text: textOf(call.name, decision, call.name) });
+      remembered.push({
+        messageId,
+        toolCallId: call.id,
+        text: textOf(call.name, decision, call.name),
+        argsDigest: call.digest,
+      });
       continue;
     }
     const { name, frozen } = decision.type === "edit" ? decision : call;
@@ -80,9 +85,10 @@ export function applyDecisions(
     const id = usedIds.has(call.id) ? globalThis.crypto.randomUUID() : call.id;
     if (decision.type === "edit" || id !== call.id)
       rewritten.push({ index: call.index, id, name, args: cloneJson(frozen) });
-    approvals.push({ id, name, digest: digest(frozen) });
+    const argsDigest = digest(frozen);
+    approvals.push({ id, name, digest: argsDigest });
     calls.push({ ...counted, outcome: "approved" });
-    remembered.push({ messageId, toolCallId: id, text: textOf(name, decision, call.name) });
+    remembered.push({ messageId, toolCallId: id, text: textOf(name, decision, call.name), argsDigest });
   }
   return { approvals, rewritten, rejected, calls, decisions: remembered };
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from "../decision-record.js";
 import type { LimitName, UnavailableReason } from "../errors.js";
-import type { ApproverDecision } from "../transcript/from-langchain.js";
+import type { ApproverDecision } from "../transcript/langchain.js";
 import {
   type Counted,
   type Limits,
