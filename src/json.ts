@@ -48,7 +48,7 @@ function freeze(value: unknown, depth: number): JsonValue {
   const object: JsonObject = {};
   for (const key of Object.keys(value)) {
     const item = (value as Record<string, unknown>)[key];
-    // JSON leaves such a key out, and so does every schema: the tool cannot tell the difference.
+    // JSON leaves such a key out, and so does every schema: for the tool there is no difference.
     if (item !== undefined) setOwn(object, key, freeze(item, depth + 1));
   }
   return Object.freeze(object);

@@ -17,7 +17,7 @@ const nested = (depth: number): unknown => {
 
 const sha256 = (json: string): string => createHash("sha256").update(json).digest("hex");
 
-describe("a snapshot", () => {
+describe("frozen JSON", () => {
   test("is a copy: what happens to the arguments later does not reach it", () => {
     const args = { path: "/a", list: [{ x: 1 }] };
     const snapshot = snapshotOf(args);
@@ -27,14 +27,14 @@ describe("a snapshot", () => {
     expect(snapshot.json).toBe('{"list":[{"x":1}],"path":"/a"}');
   });
 
-  test("what is thawed from it can be changed without changing it", () => {
+  test("a clone of it can be changed without changing it", () => {
     const snapshot = snapshotOf({ list: [1] });
     (cloneJson(snapshot).list as number[]).push(2);
     expect(snapshot.value).toEqual({ list: [1] });
     expect(cloneJson(snapshot)).toEqual({ list: [1] });
   });
 
-  test("of a snapshot's own value is that snapshot", () => {
+  test("of its own value is itself", () => {
     const snapshot = snapshotOf({ a: 1 });
     expect(freezeJson(snapshot.value)).toBe(snapshot);
     expect(freezeJson(cloneJson(snapshot))).not.toBe(snapshot);
@@ -211,7 +211,7 @@ describe("a digest", () => {
       expect(digest(snapshotOf(args))).toBe(sha256(JSON.stringify(args)));
   });
 
-  test("does not depend on the order of keys, and tells values apart", () => {
+  test("does not depend on the order of keys, and differs for different values", () => {
     expect(digest(snapshotOf({ a: 1, b: 2 }))).toBe(digest(snapshotOf({ b: 2, a: 1 })));
     expect(digest(snapshotOf({ a: 1 }))).not.toBe(digest(snapshotOf({ a: "1" })));
   });

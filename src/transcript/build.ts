@@ -91,13 +91,18 @@ const SMALLEST_PAGED_WINDOW = 10;
 /** The part of the window that one page may take away. */
 const PAGE_SHARE = 0.8;
 
+/** How many entries the window is taken to have room for. */
+function windowSize({ mostRecent, maxChars }: MonitorView): number {
+  return Math.min(mostRecent, maxChars / USUAL_ENTRY);
+}
+
 /**
  * How many messages one page has: four fifths of a window of one entry for each message. Larger pages keep
  * more of the prefix from step to step, and leave less to read right after a page went. With 30 entries and
  * two of them in each step (a call and its result), four fifths keep 85 % of the characters.
  */
-function pageSize({ mostRecent, maxChars }: MonitorView): number {
-  const window = Math.min(mostRecent, maxChars / USUAL_ENTRY);
+function pageSize(view: MonitorView): number {
+  const window = windowSize(view);
   return window < SMALLEST_PAGED_WINDOW ? 1 : Math.floor(PAGE_SHARE * window);
 }
 
@@ -204,9 +209,16 @@ class TranscriptBuilder {
       const shown = entries
         .slice(0, left)
         .map(([order, entry]) => ({ at, order, entry: showEntry(entry, this.#limitsOf(entry)) }));
-      for (const { entry } of shown) room -= costOf(entry);
-      if (entries.length > left || room < 0)
-        return fitting.length > 0 ? this.#takePages(fitting, at + 1) : this.#takeNewest(at, entries);
+      const cost = shown.reduce((sum, { entry }) => sum + costOf(entry), 0);
+      if (entries.length > left || cost > room) {
+        // A step of many calls is not left out whole where little else is shown.
+        if (fitting.length >= windowSize(this.#view) * (1 - PAGE_SHARE))
+          return this.#takePages(fitting, at + 1);
+        this.#taken.push(...fitting);
+        this.#room = room;
+        return this.#takePart(at, entries, left);
+      }
+      room -= cost;
       fitting.push(...shown.toReversed());
     }
     this.#taken.push(...fitting);
@@ -229,12 +241,11 @@ class TranscriptBuilder {
     return start;
   }
 
-  /** Takes what finds room of the newest message, which does not fit whole. */
-  #takeNewest(at: number, entries: readonly (readonly [number, ContentEntry])[]): number {
+  /** Takes the newest entries of a message that does not fit whole. */
+  #takePart(at: number, entries: readonly (readonly [number, ContentEntry])[], left: number): number {
     for (const [taken, [order, entry]] of entries.toReversed().entries()) {
       const limits = { ...this.#limitsOf(entry), maxJson: this.#room };
-      if (taken === this.#view.mostRecent || !this.#take(at, order, entry, limits))
-        return taken > 0 ? at : at + 1;
+      if (taken === left || !this.#take(at, order, entry, limits)) return taken > 0 ? at : at + 1;
     }
     return at;
   }
@@ -279,7 +290,8 @@ class TranscriptBuilder {
  * 2. The later user messages and the approvers' decisions, newest first, long ones cut in the middle to
  *    `maxCharsPerEntry`. One for which little room is left is cut to it; the first that finds no room ends this.
  * 3. Every other entry of the open channels, cut at its end: the newest messages whose entries fit, at most
- *    `mostRecent`, from the beginning of a page on. Of the newest message alone a part may be shown.
+ *    `mostRecent`, from the beginning of a page on. Where they are fewer than a fifth of that, a part of the
+ *    message before them is shown as well.
  *
  * Entries come back in the conversation's order. `no_user_message` comes first if no message is the user's
  * own. `omitted` counts the messages before the first page of which nothing is shown, and the user's messages

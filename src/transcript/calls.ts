@@ -27,7 +27,7 @@ export function callEntry(call: Fields): CallEntry {
   return { from: "tool_call", name: nameOr(call["name"]), args: (call["args"] ?? null) as JsonValue };
 }
 
-/** A call that stands among the content blocks alone. */
+/** A call that only the content blocks hold. */
 export function callFromBlock(block: Fields): CallEntry | ResultEntry {
   const inner = fieldsOf(block["functionCall"]);
   if (inner !== undefined) return callEntry(inner);
@@ -74,7 +74,7 @@ export function serverCallEntry(block: Fields): CallEntry {
   };
 }
 
-/** What came of it, where it stands in the same item. */
+/** What came of it, where the same item says so. */
 export function resultInside(block: Fields): unknown {
   return block["output"] ?? block["outputs"] ?? block["results"] ?? block["result"] ?? block["error"];
 }

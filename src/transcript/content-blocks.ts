@@ -2,7 +2,7 @@ import { cutEnd } from "./cut.js";
 import { jsonText } from "./json.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 
-/** What a content block is to a reader. `nothing` stands for what another part of the message says too. */
+/** What a content block is to a reader. `nothing` is what another part of the message says too. */
 export type BlockKind =
   | "text"
   | "media"
@@ -14,7 +14,7 @@ export type BlockKind =
   | "unknown"
   | "nothing";
 
-/** Enough to recognise a block that we do not know. */
+/** Enough to recognize a block that we do not know. */
 const MAX_UNKNOWN = 300;
 
 const KINDS: ReadonlyMap<unknown, BlockKind> = new Map<unknown, BlockKind>([
@@ -59,7 +59,7 @@ export function blocksOf(content: unknown): readonly unknown[] {
   return [unwrap(content)];
 }
 
-/** Tells what a block is, from its type and shape; no text is read. */
+/** What a block is, by its type and shape; no text is read. */
 export function kindOfBlock(block: unknown): BlockKind {
   if (typeof block === "string") return block === "" ? "nothing" : "text";
   const fields = fieldsOf(block);
@@ -94,7 +94,7 @@ export function textOf(value: unknown): string {
   return joinTexts(value.map(textOfBlock));
 }
 
-/** Texts that stood in blocks of their own, one a line. */
+/** Texts of separate blocks, one a line. */
 export function joinTexts(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n");
 }

@@ -6,9 +6,9 @@ export type Channel = "user" | "toolCalls" | "subagentReports" | "agentText" | "
 /** Words of the user, or words that only look like the user's. */
 export interface TextEntry {
   /**
-   * - `user`: a human message that came in as a run's input. Only it can authorise.
+   * - `user`: a human message that came in as a run's input. Of messages, only it can authorize.
    * - `delegator`: the task text of a subagent: the delegating agent's words, not the user's.
-   * - `auto_mode_feedback`: what this middleware told the agent about an earlier call.
+   * - `auto_mode_feedback`: the answer of this middleware to an earlier call.
    * - `agent`: the agent's own text, a refusal included.
    * - `agent_reasoning`: its reasoning.
    */
@@ -26,7 +26,7 @@ export interface ApproverEntry {
   text: string;
 }
 
-/** A human message that was written during a run, or tagged as made by a program: it authorises nothing. */
+/** A human message that was written during a run, or tagged as made by a program: it authorizes nothing. */
 export interface NoteEntry {
   from: "context_note";
   /** The tool, the message's name or its tag, as far as known. */
@@ -70,7 +70,7 @@ export type Entry =
   | OmittedEntry
   | NoUserMessageEntry;
 
-/** An entry that stands for words or deeds, not for their absence. */
+/** An entry with content, and not a mark of something missing. */
 export type ContentEntry = Exclude<Entry, OmittedEntry | NoUserMessageEntry>;
 
 /** Who or what a {@link ContentEntry} comes from. */

@@ -6,7 +6,7 @@ const JOINING =
   String.raw`\p{sc=Arab}\p{sc=Syrc}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}` +
   String.raw`\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Mong}`;
 
-/** Cyrillic and Greek letters that cannot be told from a Latin one by eye. */
+/** Cyrillic and Greek letters that look like a Latin one. */
 const TWINS = "АВЕЅІЈКМНОРСТУХҮԌԚԜаеѕіјӏорсԁԛԝхүуһѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχϲϳ";
 
 // What is neither plain ASCII nor a Latin letter or sign of Western and Central European writing, and what
@@ -55,7 +55,7 @@ function showMixedWord(word: string): string {
 function showWord(word: string, at: number, text: string): string {
   if (!FOREIGN.test(word)) return word;
   if (LATIN.test(word)) return showMixedWord(word);
-  // A label made of look-alikes alone, in an address or a file name: the rest of it tells them apart.
+  // A label made of look-alikes alone, in an address or a file name: its other letters are Latin.
   if (!ONLY_TWINS.test(word)) return word;
   const end = at + word.length;
   const inLatinName =
@@ -71,7 +71,7 @@ function showWord(word: string, at: number, text: string): string {
  * Escaped are control, invisible, bidirectional and tag characters, and letters of another script
  * inside a Latin word. Line breaks, tabs, emoji with their joiners, and ordinary text of any script
  * stay. A lone surrogate becomes U+FFFD. Where the text itself spells such an escape, its backslash
- * is shown as `\u{5c}`: every other `\u{…}` in the result stands for a hidden character. So apply it
+ * is shown as `\u{5c}`: every other `\u{…}` in the result is a hidden character. So apply it
  * once only. Never throws; time is linear in the length.
  *
  * @example

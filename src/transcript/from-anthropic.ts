@@ -10,7 +10,7 @@ import type { Piece } from "./entries.js";
 export interface AnthropicSourceOptions {
   /** Tools whose results are reports of a subagent. */
   readonly delegationTools: readonly string[];
-  /** Ids of calls that were refused earlier: their results are what the agent was told about that. */
+  /** Ids of calls that were refused earlier: their results are our answers to the agent. */
   readonly refusedCalls?: ReadonlySet<unknown>;
 }
 
@@ -20,7 +20,7 @@ type NameOf = (id: unknown) => string;
  * The messages of a request to Anthropic's messages API as a source of entries. They may hold
  * anything: what is no known block is data of unknown origin, never the user's.
  *
- * System messages, wherever they stand, and the model's thinking have no entries. A summary that
+ * System messages, wherever they are, and the model's thinking have no entries. A summary that
  * stands for an earlier conversation is a note, and so is what a client has put beside the user's words.
  */
 export function fromAnthropic(messages: unknown, options: AnthropicSourceOptions): TranscriptSource {

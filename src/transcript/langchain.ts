@@ -162,7 +162,7 @@ class LangchainSource implements TranscriptSource, Surroundings {
 
 /**
  * Reads LangChain messages as the entries of a transcript. System messages have none. It never throws
- * on what stands in a message, and reads texts only where an entry is built.
+ * on what a message holds, and reads texts only where an entry is built.
  */
 export function langchainSource(
   messages: readonly BaseMessage[],
@@ -181,7 +181,7 @@ function isChanged(message: Fields, { toolCallId, argsDigest }: ApproverDecision
   });
 }
 
-/** Whether a message carries the tag of our own. */
+/** Whether a message carries our own tag. */
 function isOurs(message: Fields): boolean {
   return sourceTag(message) === "auto_mode";
 }

@@ -75,7 +75,7 @@ function sizeOf(places: readonly Fields[]): string | undefined {
   for (const place of places)
     for (const name of ["data", "bytes", "base64", "file_data"]) {
       const value = place[name];
-      // Four letters of base64 stand for three bytes.
+      // Four letters of base64 encode three bytes.
       if (typeof value === "string") return `${Math.floor(afterComma(value) * 0.75)} bytes`;
       if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
     }

@@ -1,6 +1,5 @@
 import { channelOf, type Entry } from "./entries.js";
 import { jsonText } from "./json.js";
-import type { Fields } from "./media.js";
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -31,18 +30,23 @@ export function escapeAttribute(text: string): string {
   return text.replace(/[&<>"\n\r\t]/g, (character) => ESCAPES[character] as string);
 }
 
+/** The entry may come from a request, which can hold anything. */
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : jsonText(value);
 }
 
+function attribute(name: string, value: unknown): string {
+  return ` ${name}="${escapeAttribute(textOf(value))}"`;
+}
+
 function renderEntry(entry: Entry): string {
-  const fields = entry as unknown as Fields;
-  // Entries may come from a request: a name that we do not know must not become a tag.
+  // A name that we do not know must not become a tag.
   const tag = TAGS.has(entry.from) ? entry.from : "unknown_entry";
-  const attributes = (["name", "source", "count"] as const)
-    .filter((name) => name in entry)
-    .map((name) => ` ${name}="${escapeAttribute(textOf(fields[name]))}"`)
-    .join("");
+  const attributes = [
+    "name" in entry ? attribute("name", entry.name) : "",
+    "source" in entry ? attribute("source", entry.source) : "",
+    "count" in entry ? attribute("count", entry.count) : "",
+  ].join("");
   if (tag === "omitted" || tag === "no_user_message") return `<${tag}${attributes}/>`;
   const content = "args" in entry ? jsonText(entry.args) : textOf("text" in entry ? entry.text : "");
   return `<${tag}${attributes}>${escapeTagged(content)}</${tag}>`;

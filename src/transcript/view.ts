@@ -13,11 +13,20 @@ import { CHANNELS, type Channel } from "./entries.js";
 export interface MonitorView {
   /** Which channels are read. Default: `user`, `toolCalls`, `subagentReports`. */
   channels: readonly Channel[];
-  /** How many entries beside the user's own words, newest first. Whole number >= 0, or `Infinity`. Default 30. */
+  /**
+   * How many entries at most beside the user's own words and the approvers' decisions. Whole number >= 0, or
+   * `Infinity`: then `maxChars` alone limits. Default 30.
+   *
+   * The window moves in pages, so that a request is mostly the beginning of the next one, which providers
+   * compute or charge only once: it begins at the same message over several steps, and then leaves out a
+   * whole page. A page has four fifths as many messages as the window has entries (24 of 30, and at most 48
+   * of 24,000 characters). At least a fifth of the entries that fit is always shown, and always the newest.
+   */
   mostRecent: number;
   /**
-   * Budget of all entries, as the length of their JSON. Whole number >= 1. Default 24000. Only the
-   * entries that say what is missing may go over it, where it is smaller than they are (about 80).
+   * Budget of all entries, as the length of their JSON. Whole number >= 1. Default 24000. The user's own
+   * words come first: the opening message, then the later ones and the approvers' decisions, newest first.
+   * Only the entries that say what is missing may go over it, where it is smaller than they are (about 80).
    */
   maxChars: number;
   /**

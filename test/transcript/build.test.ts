@@ -334,6 +334,14 @@ describe("the window", () => {
     expect(entries[1]).toEqual({ from: "omitted", count: 400 - calls.length });
   });
 
+  test("shows a part of a step of very many calls, where little else came after it", () => {
+    const many = times(40, (i) => named(`many ${i}`));
+    const shown = windows([[user("u")], many, ...times(8, (i) => [named(`later ${i}`)])]).slice(1);
+    expect(shown[0]).toEqual(times(30, (i) => `many ${i + 10}`));
+    expect(shown[3]).toEqual([...times(27, (i) => `many ${i + 13}`), ...times(3, (i) => `later ${i}`)]);
+    expect(shown[6]).toEqual(times(2, (i) => `later ${i + 4}`));
+  });
+
   test("keeps the user's messages at their places", () => {
     const messages = [
       [user("u")],

@@ -18,7 +18,7 @@ describe("cutting a text", () => {
     for (const cut of [cutEnd, cutStart]) expect(cut("short", 5)).toBe("short");
   });
 
-  test("the marker stands where something is missing and says how much", () => {
+  test("the marker is where something is missing and says how much", () => {
     const letters = "abcdefghij".repeat(10);
     expect(cutEnd(letters, 40)).toBe("abcdefghijabcd…[86 characters left out]");
     expect(cutStart(letters, 40)).toBe("[86 characters left out]…ghijabcdefghij");

@@ -171,7 +171,7 @@ describe("objects that an adapter could take for more than data", () => {
       "a stored object",
       { lc: 1, type: "constructor", id: ["langchain_core", "messages", "HumanMessage"], kwargs: {} },
     ],
-    ["a serialisable object", { lc_serializable: true, a: 1 }],
+    ["a serializable object", { lc_serializable: true, a: 1 }],
   ])("goes as JSON text: %s", (_, block) => {
     expect(toDisplayJson({ nested: [block] })).toEqual({ nested: [JSON.stringify(block)] });
     expect(toDisplayJson(block)).toBe(JSON.stringify(block));

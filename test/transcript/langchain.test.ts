@@ -307,7 +307,7 @@ describe("messages of the agent", () => {
     expect(read([new AIMessage(fields as never)])).toEqual([{ from: "agent_reasoning", text }]);
   });
 
-  test("reasoning is told once, from the content", () => {
+  test("reasoning is shown once, from the content", () => {
     const fields = {
       content: [{ type: "reasoning", reasoning: "a" }],
       additional_kwargs: { reasoning_content: "a" },

@@ -28,7 +28,7 @@ describe("what a run brought in", () => {
     });
   });
 
-  test("a later run: what stands behind the last message of the run before", () => {
+  test("a later run: what comes after the last message of the run before", () => {
     const first = after([user("a")]);
     const second = after([user("a"), user("hook"), ai("1"), user("b"), user("c")], first);
     expect(second.ids).toEqual(["a", "b", "c"]);
