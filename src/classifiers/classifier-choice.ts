@@ -8,7 +8,7 @@ import {
 import { ConfigurationError } from "../errors.js";
 import { loadOptional } from "./http.js";
 
-const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance";
+const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance";
 
 /**
  * Makes the classifier that a command line names. What it needs (a package, a key) is looked for at
@@ -24,7 +24,7 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
     await loadOptional("@typesafe-ai/sdk", () => import("@typesafe-ai/sdk"));
     return new SystemOneDecisionModel(model === "" ? {} : { model });
   }
-  if (kind === "openai" && model !== "") {
+  if (kind === "openai-decisions" && model !== "") {
     await loadOptional("openai", () => import("openai"));
     return new OpenAIDecisionModel({ model });
   }
@@ -34,12 +34,23 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
   }
   if (kind === "chat" && /^[^:]+:?$/.test(model))
     throw new ConfigurationError("classifier", "has no model name; expected chat:PROVIDER:MODEL");
+  if (kind === "openai-decisions")
+    throw new ConfigurationError("classifier", "has no model name; expected openai-decisions:MODEL");
   if (kind === "openai")
-    throw new ConfigurationError("classifier", "has no model name; expected openai:MODEL");
+    throw new ConfigurationError(
+      "classifier",
+      "is not known; expected chat:openai:MODEL for a chat model, or openai-decisions:MODEL for a decision model",
+    );
   throw new ConfigurationError("classifier", `is not known; expected ${EXPECTED}`);
 }
 
 async function requireChatModel(name: string): Promise<void> {
+  // ChatOpenAI asks for its key with the first request only: every judgement would fail.
+  if (name.startsWith("openai:") && !process.env["OPENAI_API_KEY"])
+    throw new ConfigurationError(
+      "classifier",
+      "needs a key in the environment variable OPENAI_API_KEY; a server that takes none accepts any text",
+    );
   const { initChatModel } = await import("langchain/chat_models/universal");
   try {
     await initChatModel(name);

@@ -9,7 +9,7 @@ Measures a classifier on labeled tool calls, and says what to set.
 FILE holds JSON lines: what caseLog() wrote and "label" labeled, labeled decision records, or cases of your own.
 
   --classifier WHICH    judge the cases anew; without it the recorded risks count
-                          chat:PROVIDER:MODEL, systemone[:MODEL], openai:MODEL, provenance,
+                          chat:PROVIDER:MODEL, systemone[:MODEL], openai-decisions:MODEL, provenance,
                           or the path of a module that default-exports a decision model
   --compare WHICH       the same for a second classifier, side by side
   --view JSON           fields of the view, over the classifier's own

@@ -1,4 +1,5 @@
 import { replaceStringMember } from "./json-text.js";
+import type { ModelMap } from "./options.js";
 import { findAsk, isLoose, type Loose } from "./protocol.js";
 
 /** What the gateway has to know of the body of a request to the messages API. */
@@ -21,14 +22,10 @@ export function endpointOf(pathname: string): "messages" | "count_tokens" | unde
 }
 
 /** Reads a request's body. Never fails: what is not understood is for the upstream to refuse. */
-export function readBody(
-  bytes: Uint8Array<ArrayBuffer>,
-  mapModel: ReadonlyMap<string, string>,
-  mayAsk: boolean,
-): ReadBody {
+export function readBody(bytes: Uint8Array<ArrayBuffer>, mapModel: ModelMap, mayAsk: boolean): ReadBody {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   // Parsing takes time with long conversations, and most of these requests need none of it.
-  if (mapModel.size === 0 && !(mayAsk && raw.includes("safeguards"))) return { bytes };
+  if (mapModel.isEmpty && !(mayAsk && raw.includes("safeguards"))) return { bytes };
   const text = raw.toString("utf8");
   let body: unknown;
   try {

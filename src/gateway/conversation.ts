@@ -15,7 +15,7 @@ export interface Conversation {
 }
 
 /** Reads a conversation out of a request's body and the session's settings, which may hold anything. */
-export function createConversation(body: Loose, context: unknown): Conversation {
+export function createConversation(body: Loose, context: unknown, author: "user" | "agent"): Conversation {
   const messages: unknown[] = Array.isArray(body["messages"]) ? body["messages"] : [];
   const tools: unknown[] = Array.isArray(body["tools"]) ? body["tools"] : [];
   const refused: unknown = isLoose(context) ? context["refused_calls"] : undefined;
@@ -28,7 +28,11 @@ export function createConversation(body: Loose, context: unknown): Conversation 
         .map((block) => ({ ...block.start, ...("input" in block.start ? { input: inputOf(block) } : {}) }));
       const { delegationTools } = view;
       return buildTranscript(
-        fromAnthropic([...messages, { role: "assistant", content }], { delegationTools, refusedCalls }),
+        fromAnthropic([...messages, { role: "assistant", content }], {
+          delegationTools,
+          refusedCalls,
+          author,
+        }),
         view,
       );
     },

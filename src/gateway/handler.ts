@@ -2,12 +2,16 @@ import { endpointOf, readBody } from "./client-request.js";
 import { createConversation } from "./conversation.js";
 import { environmentOf } from "./environment.js";
 import { mediaType, requestHeaders } from "./headers.js";
+import { removeMember } from "./json-text.js";
 import { createReplyJudge, type Exchange } from "./judge-reply.js";
-import { resolveOptions, type SafeguardsOptions } from "./options.js";
+import { type ModelMap, resolveOptions, type SafeguardsOptions, type Settings } from "./options.js";
 import { notify } from "./record.js";
 import { addVerdicts } from "./streamed-verdicts.js";
-import { streamOf, type UpstreamReply } from "./upstream.js";
+import { type OutgoingRequest, streamOf, type UpstreamReply } from "./upstream.js";
 import { addVerdictsToMessage } from "./whole-verdicts.js";
+
+/** The beta by which a client asks for verdicts, without its date. */
+const ASK_BETA = "dangerous-tool-use-";
 
 /** A web-standard request handler. */
 export type SafeguardsHandler = (request: Request) => Promise<Response>;
@@ -32,6 +36,7 @@ export type SafeguardsHandler = (request: Request) => Promise<Response>;
 export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsHandler {
   const settings = resolveOptions(options);
   const judgeFor = createReplyJudge(settings);
+  const askUpstream = withoutAskWhereStrict(settings);
 
   return async (request) => {
     const { method } = request;
@@ -49,8 +54,8 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
 
     let reply: UpstreamReply;
     try {
-      const body = read?.bytes ?? request.body;
-      reply = await settings.upstream({ method, url, headers, body, signal: gone.signal });
+      const sent = { method, url, headers, body: read?.bytes ?? request.body, signal: gone.signal };
+      reply = read?.ask ? await askUpstream({ ...sent, body: read.bytes }) : await settings.upstream(sent);
     } catch (error) {
       return withoutReply(error);
     }
@@ -65,7 +70,7 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
     const { body: asked, context } = read.ask;
     const exchange: Exchange = {
       request: () => new Request(url, { method, headers: request.headers, body: read.bytes }),
-      conversation: createConversation(asked, context),
+      conversation: createConversation(asked, context, authorOf(request.headers)),
       environment: () => environmentOf(context),
       streamed: kind === "stream",
       signal: gone.signal,
@@ -81,13 +86,54 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
   };
 }
 
+/**
+ * Sends a request that asks for verdicts. A strict upstream answers 400 to a field or a beta that it does not
+ * know: it is asked again without both, and from then on so. The verdicts are the gateway's in any case.
+ */
+function withoutAskWhereStrict({ upstream, onStrictUpstream }: Settings) {
+  let isStrict = false;
+  return async (request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): Promise<UpstreamReply> => {
+    if (isStrict) return upstream(withoutAsk(request));
+    const reply = await upstream(request);
+    if (reply.status !== 400) return reply;
+    const second = await upstream(withoutAsk(request));
+    if (second.status === 400) {
+      // It was about something else: the client gets the answer to what it sent.
+      await second.body?.return?.();
+      return reply;
+    }
+    await reply.body?.return?.();
+    if (!isStrict) void notify("onStrictUpstream", onStrictUpstream, undefined);
+    isStrict = true;
+    return second;
+  };
+}
+
+function withoutAsk(request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): OutgoingRequest {
+  const headers = new Headers(request.headers);
+  const betas = (headers.get("anthropic-beta") ?? "")
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== "" && !beta.startsWith(ASK_BETA));
+  if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
+  else headers.delete("anthropic-beta");
+  const text = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength).toString(
+    "utf8",
+  );
+  return { ...request, headers, body: new Uint8Array(Buffer.from(removeMember(text, "safeguards"))) };
+}
+
 /** The body of a request that may have to be changed or answered. Any other streams through unread. */
-async function readRequest(request: Request, url: URL, mapModel: ReadonlyMap<string, string>) {
+async function readRequest(request: Request, url: URL, mapModel: ModelMap) {
   const endpoint = request.method === "POST" ? endpointOf(url.pathname) : undefined;
   if (endpoint === undefined) return undefined;
   const bytes = new Uint8Array(await request.arrayBuffer());
   return readBody(bytes, mapModel, endpoint === "messages");
 }
+
+/** A subagent's requests carry its id (seen since 2.1.318): their task text is the delegating agent's. */
+const authorOf = (headers: Headers): "user" | "agent" =>
+  headers.has("x-claude-code-agent-id") ? "agent" : "user";
 
 /** A controller that is aborted with the client, and can be aborted from here. */
 function leaveWith(signal: AbortSignal): AbortController {

@@ -18,6 +18,43 @@ export function replaceStringMember(objectText: string, name: string, value: str
     : objectText.slice(0, span.start) + JSON.stringify(value) + objectText.slice(span.end);
 }
 
+/** Takes an object's own member out, wherever it occurs. The text must be valid JSON. */
+export function removeMember(objectText: string, name: string): string {
+  let text = objectText;
+  for (let span = findMember(text, name); span; span = findMember(text, name))
+    text = text.slice(0, span.start) + text.slice(span.end);
+  return text;
+}
+
+/** A member with one of the commas beside it. */
+function findMember(text: string, name: string): Span | undefined {
+  let depth = 0;
+  let start = -1;
+  let keyEnd = -1;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') {
+      const end = endOfString(text, at);
+      // The first string after a brace or a comma of the object itself is a key.
+      if (depth === 1 && start >= 0 && keyEnd < 0)
+        keyEnd = JSON.parse(text.slice(at, end)) === name ? end : 0;
+      at = end - 1;
+    } else if (character === "{" || character === "[") {
+      depth += 1;
+      if (depth === 1) [start, keyEnd] = [at + 1, -1];
+    } else if (character === "}" || character === "]") {
+      depth -= 1;
+      if (depth > 0 || keyEnd <= 0) continue;
+      // The last member takes the comma before it along.
+      return { start: text[start - 1] === "," ? start - 1 : start, end: at };
+    } else if (character === "," && depth === 1) {
+      if (keyEnd > 0) return { start, end: at + 1 };
+      [start, keyEnd] = [at + 1, -1];
+    }
+  }
+  return undefined;
+}
+
 interface Span {
   start: number;
   end: number;

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { cloneJson } from "../json.js";
-import { ClassificationError } from "../errors.js";
+import { errorFacts } from "../error-facts.js";
 import { blockedReason } from "../guard/feedback.js";
 import { type Answered, judgeCalls, type Judgement } from "../guard/classify.js";
 import { buildRequest } from "../guard/question.js";
@@ -31,8 +31,6 @@ interface Outcome {
 }
 
 const UNSUPPORTED: SafeguardStatus = { type: "unsupported" };
-// The classifier's service knows no such caller, or no such model: the next reply would fare no better.
-const NO_ACCESS = new Set([401, 403, 404]);
 // The client cuts at about 2,000.
 const MOST_EXPLANATION_CHARS = 1_900;
 
@@ -55,13 +53,12 @@ async function judge(settings: Settings, exchange: Exchange, reply: Reply): Prom
     if (allowed !== "allow") return { status: available(calls, []), facts: {} };
     const judgement = await ask(settings, exchange, reply, judgeable);
     const facts = factsOf(judgement);
-    return isWithoutAccess(judgement)
-      ? { status: UNSUPPORTED, facts }
-      : { status: available(calls, verdictsOf(settings, judgeable, judgement)), facts };
-  } catch {
+    // A failing service, 401 and 403 included, is no `unsupported`: older clients would switch the check off.
+    return { status: available(calls, verdictsOf(settings, judgeable, judgement)), facts };
+  } catch (error) {
     // A client that has gone wants no answer. Whatever else failed here, the agent's reply goes out.
     exchange.signal.throwIfAborted();
-    return { status: available(calls, []), facts: {} };
+    return { status: available(calls, []), facts: failureOf(error) };
   }
 }
 
@@ -139,8 +136,9 @@ function oneLine(text: string): string {
   return cutEnd(text.replaceAll(/\s+/g, " ").trim(), MOST_EXPLANATION_CHARS);
 }
 
-function factsOf({ classifier, latencyMs, usage, requestId }: Judgement): RequestFacts {
+function factsOf({ classifier, latencyMs, usage, requestId, error }: Judgement): RequestFacts {
   return {
+    ...failureOf(error),
     classifier,
     latencyMs: Math.round(latencyMs),
     ...(usage ? { usage } : {}),
@@ -148,21 +146,11 @@ function factsOf({ classifier, latencyMs, usage, requestId }: Judgement): Reques
   };
 }
 
-function isWithoutAccess({ answered, error }: Judgement): boolean {
-  const status = httpStatus(error);
-  return status !== undefined && NO_ACCESS.has(status) && answered.every((answer) => "unavailable" in answer);
-}
-
-/** The HTTP status that a failure tells of: on our own error, or on a provider's somewhere below it. */
-function httpStatus(error: unknown): number | undefined {
-  const own = ClassificationError.find(error)?.status;
-  if (own !== undefined) return own;
-  const seen = new Set<unknown>();
-  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
-    seen.add(current);
-    const { status, statusCode } = current as { status?: unknown; statusCode?: unknown };
-    if (typeof status === "number") return status;
-    if (typeof statusCode === "number") return statusCode;
-  }
-  return undefined;
+/** What the operator reads of a failure: a status and a code, and nothing of the request. */
+function failureOf(error: unknown): Pick<RequestFacts, "httpStatus" | "errorCode"> {
+  const { status, errorCode } = errorFacts(error);
+  return {
+    ...(status === undefined ? {} : { httpStatus: status }),
+    ...(errorCode === undefined ? {} : { errorCode }),
+  };
 }

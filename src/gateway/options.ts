@@ -2,6 +2,7 @@ import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
 import { type Classifier, classifierView } from "../guard/classify.js";
 import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
+import { namePattern } from "../name-pattern.js";
 import { check } from "../option-problem.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
@@ -16,8 +17,8 @@ export type AllowAnswer = "allow" | "skip" | "unsupported";
 export interface SafeguardsOptions {
   /**
    * The Anthropic-compatible service behind the gateway: its base URL, before whose path each request's
-   * own is put (`https://host/anthropic` + `/v1/messages`), or a function that sends a request and must
-   * not decode the body of the reply. Required.
+   * own is put (`https://host/anthropic` + `/v1/messages`), or a function that sends a request and gives
+   * a reply with a decoded body, as `fetch` does. Required.
    */
   upstream: string | URL | ((request: Request) => Promise<Response>);
   /** A decision model, or any Runnable with its request and response. Required. */
@@ -43,14 +44,41 @@ export interface SafeguardsOptions {
    * is asked about again. Whatever else it answers or throws counts as `"skip"`. Default: every caller may.
    */
   allow?: (request: Request) => AllowAnswer | Promise<AllowAnswer>;
-  /** Models that requests name, and what the upstream is asked for instead. Default: none. */
+  /**
+   * Models that requests name, and what the upstream is asked for instead. `*` in a name matches any
+   * characters; the first that matches wins. Default: none.
+   *
+   * @example
+   * ```ts
+   * const mapModel = { "claude-haiku-*": "small", "*": "large" };
+   * ```
+   */
   mapModel?: Readonly<Record<string, string>>;
   /** Milliseconds between the pings that keep a line alive while a reply is judged. Default 500. */
   pingIntervalMs?: number;
   /** Called once for each judged reply. What it throws or rejects becomes one `console.warn` without content. */
   onJudged?: (record: SafeguardRecord) => void | Promise<void>;
+  /** Called once when the upstream refused `safeguards`: from then on requests go to it without. */
+  onStrictUpstream?: () => void | Promise<void>;
   /** Called when a request got no reply from the upstream. Treated like `onJudged`. */
   onUpstreamError?: (error: unknown) => void | Promise<void>;
+}
+
+/** Which model the upstream is asked for in place of the one that a request names. */
+export class ModelMap {
+  readonly #pairs: readonly { readonly fits: (name: string) => boolean; readonly to: string }[];
+
+  constructor(pairs: readonly (readonly [from: string, to: string])[]) {
+    this.#pairs = pairs.map(([from, to]) => ({ fits: namePattern(from), to }));
+  }
+
+  get isEmpty(): boolean {
+    return this.#pairs.length === 0;
+  }
+
+  get(name: string): string | undefined {
+    return this.#pairs.find(({ fits }) => fits(name))?.to;
+  }
 }
 
 /** The options, checked and completed. */
@@ -64,15 +92,18 @@ export interface Settings {
   readonly view: MonitorView;
   readonly explain: boolean;
   readonly allow: SafeguardsOptions["allow"];
-  readonly mapModel: ReadonlyMap<string, string>;
+  readonly mapModel: ModelMap;
   readonly pingIntervalMs: number;
   readonly onJudged: SafeguardsOptions["onJudged"];
+  readonly onStrictUpstream: SafeguardsOptions["onStrictUpstream"];
   readonly onUpstreamError: SafeguardsOptions["onUpstreamError"];
 }
 
 // The judge must see what the agent has read: an instruction in a tool's output explains a call.
 const GATEWAY_VIEW: Partial<MonitorView> = {
   channels: ["user", "toolCalls", "subagentReports", "toolResults"],
+  // Sessions have many short steps: the budget of characters alone limits what is shown.
+  mostRecent: Infinity,
   // Names that Claude Code has given its delegation tool, and the default's.
   delegationTools: ["Task", "Agent", "task"],
 };
@@ -100,6 +131,7 @@ const schema = z.strictObject(
     mapModel: z.record(modelName, modelName, MODELS).optional(),
     pingIntervalMs: milliseconds,
     onJudged: optionalFunction("a function that takes a record"),
+    onStrictUpstream: optionalFunction("a function"),
     onUpstreamError: optionalFunction("a function that takes an error"),
   },
   "an object with at least upstream and classifier",
@@ -124,9 +156,10 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
     view: resolveView(given.view, { ...GATEWAY_VIEW, ...classifierView(given.classifier) }),
     explain: given.explain ?? false,
     allow: given.allow,
-    mapModel: new Map(Object.entries(given.mapModel ?? {})),
+    mapModel: new ModelMap(Object.entries(given.mapModel ?? {})),
     pingIntervalMs: given.pingIntervalMs ?? 500,
     onJudged: given.onJudged,
+    onStrictUpstream: given.onStrictUpstream,
     onUpstreamError: given.onUpstreamError,
   });
 }

@@ -21,12 +21,19 @@ export interface SafeguardRecord {
   readonly latencyMs?: number;
   /** Tokens of the classifier request, if it reports them. */
   readonly usage?: UsageMetadata;
+  /** HTTP status of the classifier's service, where the request failed. */
+  readonly httpStatus?: number;
+  /** Code of the failure, as `ECONNREFUSED`, `not_json` or `truncated`. Never a message. */
+  readonly errorCode?: string;
   /** The id that the classifier's service gave the request. */
   readonly requestId?: string;
 }
 
 /** What the classifier request adds to a record. */
-export type RequestFacts = Pick<SafeguardRecord, "classifier" | "latencyMs" | "usage" | "requestId">;
+export type RequestFacts = Pick<
+  SafeguardRecord,
+  "classifier" | "latencyMs" | "usage" | "requestId" | "httpStatus" | "errorCode"
+>;
 
 function outcomeOf(verdict: ToolUseVerdict): "not_flagged" | "flagged" | UnavailableReason {
   return verdict.type === "evaluated" ? verdict.outcome : verdict.reason;

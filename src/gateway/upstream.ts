@@ -70,15 +70,20 @@ function fromRaw(raw: readonly string[]): Headers {
   return headers;
 }
 
-/** An upstream behind a function, as users pass it for a transport of their own. */
+/**
+ * An upstream behind a function, as users pass it for a transport of their own. Its bodies are decoded, as
+ * those of `fetch` are, whatever `content-encoding` the reply still names.
+ */
 export function functionUpstream(send: (request: Request) => Promise<Response>): Upstream {
   return async ({ method, url, headers, body, signal }) => {
     const response = await send(
       new Request(url, { method, headers, body, signal, ...(body === null ? {} : { duplex: "half" }) }),
     );
+    const kept = replyHeaders(response.headers);
+    kept.delete("content-encoding");
     return {
       status: response.status,
-      headers: replyHeaders(response.headers),
+      headers: kept,
       body: response.body === null ? null : bytesOf(response.body),
     };
   };

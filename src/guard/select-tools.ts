@@ -1,5 +1,6 @@
 import type { ClientTool, ServerTool } from "@langchain/core/tools";
 import { ConfigurationError } from "../errors.js";
+import { namePattern } from "../name-pattern.js";
 import type { ToolPredicate, ToolRule, ToolSelector } from "../options.js";
 
 /** One entry of the option `tools`. */
@@ -22,22 +23,6 @@ interface Matcher {
   readonly matches: (call: SelectableCall) => boolean;
   /** For messages: a name, or what kind of selector it is. */
   readonly description: string;
-}
-
-/** Whether a name fits a pattern in which `*` is any characters. Linear: names come from the model. */
-function fits(parts: readonly string[], name: string): boolean {
-  const first = parts[0] as string;
-  const last = parts.at(-1) as string;
-  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
-    return false;
-  const end = name.length - last.length;
-  let from = first.length;
-  for (const part of parts.slice(1, -1)) {
-    const at = name.indexOf(part, from);
-    if (at < 0 || at + part.length > end) return false;
-    from = at + part.length;
-  }
-  return true;
 }
 
 /** What cannot be asked about, and a predicate that fails, is guarded: anything else would fail open. */
@@ -63,8 +48,8 @@ function matcherOf({ selector, rule }: ToolEntry, index: number): Matcher {
   // A tool object is meant by its name, whatever characters that has.
   if (typeof selector !== "string" || !selector.includes("*"))
     return { rule, description, matches: ({ names }) => names.includes(name) };
-  const parts = name.split("*");
-  return { rule, description, matches: ({ names }) => names.some((candidate) => fits(parts, candidate)) };
+  const fits = namePattern(name);
+  return { rule, description, matches: ({ names }) => names.some((candidate) => fits(candidate)) };
 }
 
 const exactName = (selector: ToolSelector): string | undefined => {

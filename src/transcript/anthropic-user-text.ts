@@ -1,19 +1,53 @@
 import type { NoteEntry, TextEntry } from "./entries.js";
 
-// Clients such as Claude Code wrap what they add to the user's turn in tags with compound names
-// (system-reminder, local-command-stdout, task-notification, ide_selection …). The content of these may
-// come from files, commands and subagents. These few hold what the user typed or ran.
-const TYPED_BY_USER = new Set(["command-name", "command-message", "command-args", "bash-input"]);
-const OPENING = /(?:^|\n)[^\S\n]*<([a-z][a-z\d]*(?:[-_][a-z\d]+)+|tick)(?:\s[^>\n]*)?>/g;
-const CLOSING = /<\/(?:[a-z][a-z\d]*(?:[-_][a-z\d]+)+|tick)>/g;
+/** What a marker of the client says about the text around it. */
+interface Marker {
+  /** The tag's name, or how it ends. */
+  readonly tag: RegExp;
+  /** Whose words the tagged text is: the user's own, or data that the client put there. */
+  readonly speaker: "user" | "note";
+  /** Client versions in which it was seen. */
+  readonly seen: string;
+}
+
+/**
+ * The markers that Claude Code writes into the user's role, one table for all of them. Any other tag is a part
+ * of the text that it stands in: users paste markup, too.
+ */
+const MARKERS: readonly Marker[] = [
+  { tag: /^command-(?:name|message|args)$/, speaker: "user", seen: "2.1.278 and later" },
+  { tag: /^bash-input$/, speaker: "user", seen: "2.1.278 and later" },
+  { tag: /^system-reminder$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^(?:local-command|bash)-(?:stdout|stderr|caveat)$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^task-notification$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^ide_(?:selection|opened_file|diagnostics)$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^new-diagnostics$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /-hook$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^(?:agent|teammate)-message$/, speaker: "note", seen: "2.1.318 and later" },
+  { tag: /^tick$/, speaker: "note", seen: "2.1.318 and later" },
+];
+
+const OPENING = /(?:^|\n)[^\S\n]*<([a-z][a-z\d]*(?:[-_][a-z\d]+)*)(?:\s[^>\n]*)?>/g;
+const CLOSING = /<\/([a-z][a-z\d]*(?:[-_][a-z\d]+)*)>/g;
+const COMMAND = /(?:^|\n)[^\S\n]*<command-(?:name|message)>/;
+const REPORT = /^\s*<agent-message[\s>]/;
 
 // How a client that has compacted a conversation begins the next one.
 const SUMMARY = /^\s*This session is being continued from a previous conversation/;
 
+const isNote = (tag: string): boolean =>
+  MARKERS.some((marker) => marker.speaker === "note" && marker.tag.test(tag));
+
+/** Whether a text names a command that the user typed. What the client adds behind it is the command's body. */
+export const isCommand = (text: string): boolean => COMMAND.test(text);
+
+/** Whether a text is the report of a subagent. */
+export const isAgentReport = (text: string): boolean => REPORT.test(text);
+
 /**
- * Tells the user's own words from what a client has put beside them in the same text. What stands
- * between the first opening tag of the client and the last closing one is a note: whatever closing tag
- * a wrapped text holds, the client's own comes after it. Where none comes, the note goes on to the end.
+ * Tells the user's own words from what a client has put beside them in the same text. What lies between the
+ * first opening tag of the client and the last closing one is a note: whatever closing tag a wrapped text
+ * holds, the client's own comes after it. Where none comes, the note goes on to the end.
  */
 export function splitUserText(text: string): (TextEntry | NoteEntry)[] {
   if (SUMMARY.test(text)) return [{ from: "context_note", source: "summary", text }];
@@ -39,13 +73,14 @@ function findOpening(text: string): { start: number; source: string } | undefine
   if (!text.includes("<")) return undefined;
   for (const match of text.matchAll(OPENING)) {
     const source = match[1] as string;
-    if (!TYPED_BY_USER.has(source)) return { start: match.index, source };
+    if (isNote(source)) return { start: match.index, source };
   }
   return undefined;
 }
 
 function endOfLastClosing(text: string, from: number): number {
   let end = text.length;
-  for (const match of text.slice(from).matchAll(CLOSING)) end = from + match.index + match[0].length;
+  for (const match of text.slice(from).matchAll(CLOSING))
+    if (isNote(match[1] as string)) end = from + match.index + match[0].length;
   return end;
 }

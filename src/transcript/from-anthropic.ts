@@ -1,6 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { blocksOf, contentText } from "./anthropic-content.js";
-import { splitUserText } from "./anthropic-user-text.js";
+import { isAgentReport, isCommand, splitUserText } from "./anthropic-user-text.js";
 import type { TranscriptSource } from "./build.js";
 import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
@@ -12,44 +12,70 @@ export interface AnthropicSourceOptions {
   readonly delegationTools: readonly string[];
   /** Ids of calls that were refused earlier: their results are our answers to the agent. */
   readonly refusedCalls?: ReadonlySet<unknown>;
+  /** `"agent"`: the request is a subagent's, whose task text is the delegating agent's. Default `"user"`. */
+  readonly author?: "user" | "agent";
 }
 
-type NameOf = (id: unknown) => string;
+/** Tools of the client whose answers are typed by the user. */
+const ASKS_USER = new Set(["AskUserQuestion"]);
+/** Tools of the client behind whose call a text of somebody else comes in the user's role. */
+const BRINGS_TEXT = new Set(["Skill"]);
+/** Tools by which the agent writes a prompt that comes back later in the user's role. */
+const WRITES_PROMPT = new Set(["ScheduleWakeup", "CronCreate"]);
+
+/** What is known of a request's calls before its messages are read. */
+interface Calls {
+  readonly nameOf: (id: unknown) => string;
+  /** Prompts that the agent wrote to itself. */
+  readonly prompts: ReadonlySet<string>;
+  /** Where the conversation begins. */
+  readonly startsAt: number;
+}
 
 /**
  * The messages of a request to Anthropic's messages API as a source of entries. They may hold
  * anything: what is no known block is data of unknown origin, never the user's.
  *
- * System messages, wherever they are, and the model's thinking have no entries. A summary that
- * stands for an earlier conversation is a note, and so is what a client has put beside the user's words.
+ * The model's thinking has no entries. A message of the system in the middle of a conversation is a note, or a
+ * subagent's report. A summary in place of an earlier conversation is a note, and so is what the client has put
+ * into the user's role: reminders, the bodies of skills and commands, prompts that the agent wrote to itself.
  */
 export function fromAnthropic(messages: unknown, options: AnthropicSourceOptions): TranscriptSource {
   const list: readonly unknown[] = Array.isArray(messages) ? messages : [];
-  let names: ReadonlyMap<unknown, string> | undefined;
-  const nameOf: NameOf = (id) => {
-    names ??= collectNames(list);
-    return names.get(id) ?? UNKNOWN;
+  let calls: Calls | undefined;
+  const piecesAt = (index: number) => {
+    calls ??= collectCalls(list);
+    return piecesOf(list, index, options, calls);
   };
-  const piecesAt = (index: number) => piecesOf(fieldsOf(list[index]), options, nameOf);
   return {
     length: list.length,
     entriesAt: (index, kinds) =>
       piecesAt(index)
         .filter(({ from }) => kinds.has(from))
         .map((piece) => piece.build()),
-    isUserAt: (index) => piecesAt(index).some(({ from }) => from === "user"),
+    isUserAt: (index) => piecesAt(index).some(({ from }) => from === "user" || from === "delegator"),
   };
 }
 
-function collectNames(messages: readonly unknown[]): Map<unknown, string> {
+function collectCalls(messages: readonly unknown[]): Calls {
   const names = new Map<unknown, string>();
+  const prompts = new Set<string>();
   for (const message of messages) {
     const fields = fieldsOf(message);
     if (fields?.["role"] !== "assistant") continue;
-    for (const { type, id, name } of blocksOf(fields["content"]))
-      if (isKind(type, "tool_use") && typeof name === "string") names.set(id, name);
+    for (const { type, id, name, input } of blocksOf(fields["content"])) {
+      if (!isKind(type, "tool_use") || typeof name !== "string") continue;
+      names.set(id, name);
+      const prompt = WRITES_PROMPT.has(name) ? fieldsOf(input)?.["prompt"] : undefined;
+      if (typeof prompt === "string") prompts.add(prompt.trim());
+    }
   }
-  return names;
+  const startsAt = messages.findIndex((message) => fieldsOf(message)?.["role"] === "user");
+  return {
+    nameOf: (id) => names.get(id) ?? UNKNOWN,
+    prompts,
+    startsAt: startsAt < 0 ? messages.length : startsAt,
+  };
 }
 
 /** Whether a block's type is one of a family: `tool_use`, `server_tool_use`, `mcp_tool_use` … */
@@ -57,24 +83,83 @@ function isKind(type: unknown, family: string): boolean {
   return typeof type === "string" && type.endsWith(family);
 }
 
-function piecesOf(message: Fields | undefined, options: AnthropicSourceOptions, nameOf: NameOf): Piece[] {
-  const role = message?.["role"];
-  if (role !== "user" && role !== "assistant") return [];
-  return blocksOf(message?.["content"]).flatMap((block) =>
-    role === "user" ? userPieces(block, options, nameOf) : agentPieces(block, nameOf),
-  );
+function piecesOf(
+  list: readonly unknown[],
+  index: number,
+  options: AnthropicSourceOptions,
+  calls: Calls,
+): Piece[] {
+  const message = fieldsOf(list[index]);
+  const blocks = blocksOf(message?.["content"]);
+  switch (message?.["role"]) {
+    case "assistant":
+      return blocks.flatMap((block) => agentPieces(block, calls.nameOf));
+    case "system":
+      // What the session begins with is the session's prompt, which stays out.
+      return index < calls.startsAt ? [] : blocks.flatMap((block) => systemPieces(block));
+    case "user": {
+      let source = bodyBefore(list, index);
+      return blocks.flatMap((block) => {
+        const pieces = userPieces(block, source, options, calls);
+        source = bodyBehind(block, calls) ?? source;
+        return pieces;
+      });
+    }
+    default:
+      return [];
+  }
 }
 
-function userPieces(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Piece[] {
+/** What comes behind a block in the user's role and is not the user's: the body of a skill or of a command. */
+function bodyBehind({ type, text, tool_use_id: id }: Fields, { nameOf }: Calls): string | undefined {
+  if (type === "tool_result") return BRINGS_TEXT.has(nameOf(id)) ? "skill" : undefined;
+  return type === "text" && typeof text === "string" && isCommand(text) ? "command" : undefined;
+}
+
+/** The same for a message that follows another of the user's role, which belong together. */
+function bodyBefore(list: readonly unknown[], index: number): string | undefined {
+  const before = fieldsOf(list[index - 1]);
+  if (before?.["role"] !== "user") return undefined;
+  const texts = blocksOf(before["content"]).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+  return texts.some((text) => isCommand(text)) ? "command" : undefined;
+}
+
+/** A message of the system in the middle of a conversation. What the session began with is not here. */
+function systemPieces({ type, text }: Fields): Piece[] {
+  if (type !== "text" || typeof text !== "string") return [];
+  return isAgentReport(text)
+    ? [{ from: "subagent_report", build: () => ({ from: "subagent_report", name: UNKNOWN, text }) }]
+    : [noteOf("system", text)];
+}
+
+const noteOf = (source: string, text: string): Piece => ({
+  from: "context_note",
+  build: () => ({ from: "context_note", source, text }),
+});
+
+function userPieces(
+  block: Fields,
+  body: string | undefined,
+  options: AnthropicSourceOptions,
+  calls: Calls,
+): Piece[] {
   const { type, text } = block;
-  if (type === "text" && typeof text === "string")
-    return splitUserText(text).map((entry) => ({ from: entry.from, build: () => entry }));
-  if (type === "tool_result") return [answerPiece(block, options, nameOf)];
-  if (isMedia(block)) return [{ from: "user", build: () => ({ from: "user", text: mediaMarker(block) }) }];
+  const from = options.author === "agent" ? "delegator" : "user";
+  if (type === "text" && typeof text === "string") {
+    if (calls.prompts.has(text.trim())) return [noteOf("own_prompt", text)];
+    if (body !== undefined && !isCommand(text)) return [noteOf(body, text)];
+    return splitUserText(text).map((entry) =>
+      entry.from === "user"
+        ? { from, build: () => ({ from, text: entry.text }) }
+        : { from: entry.from, build: () => entry },
+    );
+  }
+  if (type === "tool_result") return [answerPiece(block, options, calls.nameOf)];
+  if (isMedia(block)) return [{ from, build: () => ({ from, text: mediaMarker(block) }) }];
   return [notePiece(block)];
 }
 
-function agentPieces(block: Fields, nameOf: NameOf): Piece[] {
+function agentPieces(block: Fields, nameOf: Calls["nameOf"]): Piece[] {
   const { type, text } = block;
   if (type === "thinking" || type === "redacted_thinking") return [];
   if (type === "text") return [{ from: "agent", build: () => ({ from: "agent", text: contentText(text) }) }];
@@ -91,12 +176,14 @@ function callPiece({ type, name, input }: Fields): Piece {
 }
 
 /** What came back from a tool that the client ran: by our own word first, then failure, then delegation. */
-function answerPiece(block: Fields, options: AnthropicSourceOptions, nameOf: NameOf): Piece {
+function answerPiece(block: Fields, options: AnthropicSourceOptions, nameOf: Calls["nameOf"]): Piece {
   if (options.refusedCalls?.has(block["tool_use_id"])) {
     const from = "auto_mode_feedback";
     return { from, build: () => ({ from, text: contentText(block["content"]) }) };
   }
   if (block["is_error"] === true) return resultPiece("tool_error", block, nameOf);
+  if (ASKS_USER.has(nameOf(block["tool_use_id"])))
+    return { from: "user", build: () => ({ from: "user", text: contentText(block["content"]) }) };
   const isReport = options.delegationTools.includes(nameOf(block["tool_use_id"]));
   return resultPiece(isReport ? "subagent_report" : "tool_result", block, nameOf);
 }
@@ -104,7 +191,7 @@ function answerPiece(block: Fields, options: AnthropicSourceOptions, nameOf: Nam
 function resultPiece(
   from: "tool_error" | "subagent_report" | "tool_result" | "server_tool_result",
   block: Fields,
-  nameOf: NameOf,
+  nameOf: Calls["nameOf"],
 ): Piece {
   const build = () => ({ from, name: nameOf(block["tool_use_id"]), text: contentText(block["content"]) });
   return { from, build };

@@ -13,7 +13,6 @@ import {
   send,
   toolUse,
   unavailable,
-  unsupported,
 } from "./messages.js";
 
 const whole = message([
@@ -103,10 +102,13 @@ describe("a classifier's service", () => {
     expect(results).toEqual(both("input_too_long"));
   });
 
-  test.each([401, 403, 404])("that answers %i: unsupported", async (status) => {
-    const { results } = await throughService((_, response) => json(response, status, { error: "no" }));
-    expect(results).toEqual(unsupported);
-  });
+  test.each([401, 403, 404])(
+    "that answers %i: an error, for `unsupported` would switch older clients off",
+    async (status) => {
+      const { results } = await throughService((_, response) => json(response, status, { error: "no" }));
+      expect(results).toEqual(both("error"));
+    },
+  );
 
   test("that leaves a verdict out: that call alone is an error", async () => {
     const { results } = await throughService((_, response) => {

@@ -89,7 +89,7 @@ describe("the command line", () => {
 describe("the classifier of a command line", () => {
   test.each([
     ["provenance", {}, "provenance-1"],
-    ["openai:gpt-6-luna", { OPENAI_API_KEY: "k-123456" }, "gpt-6-luna"],
+    ["openai-decisions:gpt-6-luna", { OPENAI_API_KEY: "k-123456" }, "gpt-6-luna"],
     ["systemone", { TYPESAFE_API_KEY: "k-123456", TYPESAFE_DEFAULT_MODEL: "" }, "jev-latest"],
     ["systemone:jev:2", { TYPESAFE_API_KEY: "k-123456" }, "jev:2"],
     ["chat:anthropic:claude-haiku-4-5", { ANTHROPIC_API_KEY: "k-123456" }, "anthropic:claude-haiku-4-5"],
@@ -104,15 +104,15 @@ describe("the classifier of a command line", () => {
     ["", /"classifier".*systemone/],
     ["provenance:", /"classifier".*systemone/],
     ["systemone:", /"classifier".*systemone/],
-    ["openai", /"classifier" has no model name; expected openai:MODEL/],
-    ["openai:", /"classifier" has no model name; expected openai:MODEL/],
+    ["openai-decisions", /"classifier" has no model name; expected openai-decisions:MODEL/],
+    ["openai:gpt-4o", /expected chat:openai:MODEL for a chat model, or openai-decisions:MODEL/],
     ["chat:sk-1", /"classifier" has no model name; expected chat:PROVIDER:MODEL/],
     ["chat:sk-1:", /"classifier" has no model name; expected chat:PROVIDER:MODEL/],
     ["chat", /"classifier".*PROVIDER/],
     ["chat::sk-1", /"classifier".*PROVIDER/],
     ["chat:anthropic:m", /key not found/],
     ["chat:no-such-provider:m", /could not be made/],
-    ["openai:m", /OPENAI_API_KEY/],
+    ["openai-decisions:m", /OPENAI_API_KEY/],
     ["systemone:m", /TYPESAFE_API_KEY/],
   ])("%s: an error that says what is missing", async (which, said) => {
     for (const name of ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TYPESAFE_API_KEY"]) vi.stubEnv(name, "");

@@ -3,7 +3,7 @@
  * in this list, never from the ones below. `folder/*` places every file of a folder.
  */
 export const layers: readonly (readonly string[])[] = [
-  ["errors", "json", "option-problem", "bindings", "deadline", "error-facts", "proposal"],
+  ["errors", "json", "option-problem", "bindings", "deadline", "error-facts", "name-pattern", "proposal"],
   ["transcript/*"],
   ["guard/question", "guard/read-request", "guard/feedback", "decision-record"],
   ["guard/classify", "guard/plan", "limits/*"],

@@ -22,7 +22,7 @@ Answers the safeguards of Claude Code's auto mode in front of an Anthropic-compa
   --classifier WHICH    who judges the tool calls                      AUTO_MODE_CLASSIFIER
                           chat:PROVIDER:MODEL     a chat model
                           systemone[:MODEL]       TYPESAFE_BASE_URL, TYPESAFE_API_KEY
-                          openai:MODEL            OPENAI_API_KEY
+                          openai-decisions:MODEL  OPENAI_API_KEY
                           provenance              offline, without a model
   --port PORT           default 4000; 0 takes a free one               AUTO_MODE_PORT
   --host HOST           default 127.0.0.1                              AUTO_MODE_HOST
@@ -64,7 +64,7 @@ export function readCommandLine(
     upstream,
     classifier: required(
       "classifier",
-      "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai:MODEL or provenance",
+      "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance",
     ),
     host: given("host") ?? "127.0.0.1",
     port: readNumber("port", given("port") ?? "4000", "a whole number from 0 to 65535", isPort),
