@@ -46,7 +46,6 @@ class Conversation {
 
   add(message: Message, at: string): void {
     if (message.role === "assistant") {
-      this.#endUserTurn();
       this.#addModelContent(message, at);
       return;
     }
@@ -130,7 +129,10 @@ class Conversation {
     const tool_calls = this.#modelCalls;
     this.#modelTexts = [];
     this.#modelCalls = [];
-    if (content !== "" || tool_calls.length > 0) this.#done.push(new AIMessage({ content, tool_calls }));
+    // A turn of thinking alone is none: what the user said before and after it belongs together.
+    if (content === "" && tool_calls.length === 0) return;
+    this.#endUserTurn();
+    this.#done.push(new AIMessage({ content, tool_calls }));
   }
 }
 

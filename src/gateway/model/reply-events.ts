@@ -85,9 +85,16 @@ export async function* replyEvents(
   options: ReplyOptions,
 ): AsyncGenerator<ReplyEvent, void, undefined> {
   const writer = new ReplyWriter(options);
-  for await (const chunk of chunks) {
-    yield* writer.take(chunk);
-    if (writer.isStopped) break;
+  const iterator = chunks[Symbol.asyncIterator]();
+  try {
+    while (!writer.isStopped) {
+      const { done, value } = await iterator.next();
+      if (done) break;
+      yield* writer.take(value);
+    }
+  } finally {
+    // Not waited for: a model that is busy returns only once its signal is aborted, which is the caller's.
+    void Promise.resolve(iterator.return?.()).catch(() => {});
   }
   yield* writer.end();
 }
