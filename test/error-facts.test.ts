@@ -25,6 +25,7 @@ test.each<[string, unknown, object]>([
     failure({ name: "ThrottlingException", $metadata: { httpStatusCode: 429 } }),
     { status: 429, errorCode: "ThrottlingException" },
   ],
+  ["the status of Ollama's client", failure({ status_code: 404 }), { status: 404 }],
   ["a response's status", failure({ response: { status: 503 } }), { status: 503 }],
   [
     "a code of the network below a client's error",

@@ -2,8 +2,8 @@ import type { BaseChatModel } from "@langchain/core/language_models/chat_models"
 import { ConfigurationError } from "../../errors.js";
 import type { CallSettings } from "./model-upstream.js";
 
-// Where the providers' packages look for a key. The others (Ollama, Bedrock, Vertex AI) need none, or find
-// credentials of their own.
+// Where the providers' packages look for a key. The others (Ollama, Bedrock, Google) need none, or may
+// find credentials elsewhere.
 const KEY_VARIABLES: Readonly<Record<string, string>> = {
   anthropic: "ANTHROPIC_API_KEY",
   azure_openai: "AZURE_OPENAI_API_KEY",
@@ -11,7 +11,6 @@ const KEY_VARIABLES: Readonly<Record<string, string>> = {
   cohere: "COHERE_API_KEY",
   deepseek: "DEEPSEEK_API_KEY",
   fireworks: "FIREWORKS_API_KEY",
-  google: "GOOGLE_API_KEY",
   groq: "GROQ_API_KEY",
   mistral: "MISTRAL_API_KEY",
   mistralai: "MISTRAL_API_KEY",
@@ -98,8 +97,7 @@ function makeSample(provider: string, make: () => BaseChatModel): BaseChatModel 
     throw new ConfigurationError("model", `could not be made: ${why}`, { cause: error });
   }
   // ChatOpenAI asks for its key with the first request only. A gateway of LangSmith's brings a key of its own.
-  if (isKeyMissing && "apiKey" in sample && sample.apiKey === undefined)
-    throw new ConfigurationError("model", missing);
+  if (isKeyMissing && "apiKey" in sample && !sample.apiKey) throw new ConfigurationError("model", missing);
   return sample;
 }
 
