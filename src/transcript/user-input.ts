@@ -33,8 +33,8 @@ export const NO_INPUT: RunInputState = Object.freeze({ seen: false, ids: [], wor
 
 const isHuman = (message: BaseMessage): boolean => message.getType() === "human";
 const tagOf = (message: BaseMessage): unknown => sourceTag(message as unknown as Fields);
-/** The tag of the message that a summarization puts in the place of others. */
-const SUMMARY_TAG = "summarization";
+/** Whether a message is what a summarization of LangChain or of deep agents puts in the place of others. */
+const isSummary = (message: BaseMessage): boolean => tagOf(message) === "summarization" && isHuman(message);
 
 /** The reducer of the private channel. Plain values are ignored, as the host feeds state back. */
 export function reduceRunInput(state: RunInputState, update: unknown): RunInputState {
@@ -108,11 +108,8 @@ function countingWords(messages: readonly BaseMessage[], state: RunInputState): 
   const isUser = userOf(state);
   const ids = new Set<string | undefined>(state.words.map(({ id }) => id));
   const found = new Map<string | undefined, BaseMessage>();
-  let isSummarized = false;
-  for (const message of messages) {
-    if (ids.has(message.id)) found.set(message.id, message);
-    isSummarized ||= tagOf(message) === SUMMARY_TAG && isHuman(message);
-  }
+  for (const message of messages) if (ids.has(message.id)) found.set(message.id, message);
+  const isSummarized = found.size < ids.size && messages.some(isSummary);
   return state.words.flatMap((words) => {
     const message = found.get(words.id);
     if (message === undefined && !isSummarized) return [];

@@ -19,6 +19,9 @@ export interface HistoryFigure {
 }
 
 const RESULT = "The file was formatted. Nothing else was changed.";
+const TASK = "Please format the next files as well.";
+/** What 24,000 characters have room for. */
+const KEPT_WORDS = Math.floor(24_000 / TASK.length);
 /** A turn of the user for so many messages. */
 const PER_TURN = 50;
 
@@ -37,6 +40,7 @@ class Thread {
   readonly #middleware = autoModeMiddleware({ tools: ["work"], classifier: this.classifier });
   readonly #messages: BaseMessage[] = [];
   readonly #users: string[] = [];
+  #words: { id: string; text: string }[] = [];
   #calls = 0;
 
   constructor(length: number) {
@@ -49,7 +53,8 @@ class Thread {
   #addUser(): void {
     const id = `user-${this.#users.length}`;
     this.#users.push(id);
-    this.#messages.push(new HumanMessage({ id, content: "Please format the next files as well." }));
+    this.#messages.push(new HumanMessage({ id, content: TASK }));
+    this.#words = [...this.#words, { id, text: TASK }].slice(-KEPT_WORDS);
   }
 
   #addCall(): AIMessage {
@@ -89,7 +94,8 @@ class Thread {
     // A list of its own for each step, as the host makes one.
     const state = {
       messages: [...this.#messages],
-      _autoMode_input: { seen: true, ids: this.#users, words: [] },
+      // As many words as are kept of the newest ones.
+      _autoMode_input: { seen: true, ids: this.#users, words: this.#words },
     };
     const toolCall = { ...message.tool_calls?.[0] };
     const request = { toolCall, tool: work, state, runtime: {} } as unknown as ToolCallRequest;
