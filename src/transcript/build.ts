@@ -77,11 +77,14 @@ function withoutContent(entry: ContentEntry): ContentEntry {
  */
 function showEntry(entry: ContentEntry, { max, maxJson, side }: EntryLimits): ContentEntry {
   const shown = withoutContent(entry);
-  const room = Math.max(2, maxJson - (costOf(shown) - 3));
+  // Most entries are asked for without a bound on the whole: then nothing needs to be measured.
+  const room = maxJson === Infinity ? maxJson : Math.max(2, maxJson - (costOf(shown) - 3));
   if ("args" in shown)
     return { ...shown, args: cutArgs("args" in entry ? entry.args : undefined, Math.min(max, room)) };
   const text = "text" in entry && typeof entry.text === "string" ? entry.text : "";
-  return { ...shown, text: fitJson((size) => cutShown(text, size, side), max, room) };
+  const shownText =
+    room === Infinity ? cutShown(text, max, side) : fitJson((size) => cutShown(text, size, side), max, room);
+  return { ...shown, text: shownText };
 }
 
 /** How large an entry is taken to be where pages are planned: a call or a result of ordinary length. */
@@ -180,7 +183,7 @@ class TranscriptBuilder {
 
   /** Puts an entry in its place, cut to the room that is left. False if that is too little. */
   #take(at: number, order: number, entry: ContentEntry, limits: EntryLimits): boolean {
-    let shown = showEntry(entry, { ...limits, maxJson: Number.POSITIVE_INFINITY });
+    let shown = showEntry(entry, { ...limits, maxJson: Infinity });
     let cost = costOf(shown);
     if (cost > limits.maxJson) {
       if (limits.maxJson < SHORTEST_ENTRY) return false;
@@ -254,7 +257,7 @@ class TranscriptBuilder {
     const { maxCharsPerEntry, maxCharsPerToolResult } = this.#view;
     const isResult = entry.from === "tool_result" || entry.from === "server_tool_result";
     const max = isResult ? Math.min(maxCharsPerEntry, maxCharsPerToolResult) : maxCharsPerEntry;
-    return { max, maxJson: Number.POSITIVE_INFINITY, side: "end" };
+    return { max, maxJson: Infinity, side: "end" };
   }
 
   #entriesAt(index: number): ContentEntry[] {

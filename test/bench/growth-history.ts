@@ -45,7 +45,7 @@ class Thread {
 
   constructor(length: number) {
     while (this.#messages.length < length) {
-      if (this.#messages.length % PER_TURN === 0) this.#addUser();
+      if (this.#messages.length >= this.#users.length * PER_TURN) this.#addUser();
       else this.#addAnswer(this.#addCall());
     }
   }
