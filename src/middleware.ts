@@ -21,7 +21,7 @@ import { createEmitRecord } from "./tool-call/emit-record.js";
 import { type CallHost, type Handler, executeCall } from "./tool-call/execute.js";
 import { type Request, ruleFor } from "./tool-call/request.js";
 import { Steps } from "./tool-call/step.js";
-import { addUpdates, stripKeys, tagToolAuthored } from "./tool-call/tool-output.js";
+import { addUpdates, removedMessages, stripKeys, tagToolAuthored } from "./tool-call/tool-output.js";
 import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./transcript/user-input.js";
 
 type State = Request["state"];
@@ -181,8 +181,10 @@ export function autoModeMiddleware(options: AutoModeOptions): AutoModeMiddleware
         ? await executeCall(host, step, request, handler)
         : { result: await handler(given), operation: undefined, failure: undefined };
       if (failure && step?.message) failures.set(step.message, failure.error);
-      const updates = operation ? new Map([[keys.thread, operation]]) : new Map<string, unknown>();
+      const updates = new Map<string, unknown>(operation ? [[keys.thread, operation]] : []);
       if (!result) return new Command({ update: Object.fromEntries(updates) });
+      const removed = removedMessages(result);
+      if (removed) updates.set(keys.input, issue({ op: "removed", ids: removed }));
       const tagged = tagToolAuthored(
         stripKeys(result, privateKeys, () => trueState(state, thread)),
         toolCall.name,

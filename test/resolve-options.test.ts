@@ -1,5 +1,11 @@
 import { tool } from "langchain";
-import { type AutoModeOptions, ConfigurationError, DEFAULT_VIEW, haltRun } from "langchain-auto-mode";
+import {
+  type AutoModeOptions,
+  ConfigurationError,
+  DEFAULT_VIEW,
+  askHuman,
+  haltRun,
+} from "langchain-auto-mode";
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -97,6 +103,44 @@ describe("the guarded tools", () => {
   ])("one tool has one entry of settings: %s are refused", (_what, tools) => {
     expect(() => resolve({ tools })).toThrow(ConfigurationError);
     expect(() => resolve({ tools })).toThrow(/"tools\[1\]" names a tool that has settings elsewhere/);
+  });
+});
+
+describe("the band in which a person decides", () => {
+  test("is none, or the general one, or the tool's own", () => {
+    const tools = ["read_file", { tool: "delete_file", askAt: 0.1 }];
+    expect(ruleOf({ tools })).toMatchObject({ threshold: 0.5, askAt: 0.1 });
+    expect(ruleOf({ tools }, "read_file")?.askAt).toBeUndefined();
+    expect(ruleOf({ tools, askAt: 0.3 })?.askAt).toBe(0.1);
+    expect(ruleOf({ tools, askAt: 0.3 }, "read_file")?.askAt).toBe(0.3);
+  });
+
+  test("may end where it begins, and begin at 0", () => {
+    expect(ruleOf({ askAt: 0.5 })?.askAt).toBe(0.5);
+    expect(ruleOf({ askAt: 0, threshold: 0 })).toMatchObject({ askAt: 0, threshold: 0 });
+  });
+
+  test.each<[string, Partial<AutoModeOptions>, string]>([
+    ["the general threshold", { askAt: 0.6 }, "askAt"],
+    ["its tool's own threshold", { tools: [{ tool: "a", askAt: 0.3, threshold: 0.2 }] }, "tools[0].askAt"],
+    ["the threshold that its tool follows", { tools: [{ tool: "a", askAt: 0.6 }] }, "tools[0].askAt"],
+  ])("never begins above %s", (_what, options, option) => {
+    expect(() => resolve(options)).toThrow(ConfigurationError);
+    expect(() => resolve(options)).toThrow(`"${option}" is above the threshold`);
+  });
+});
+
+describe("a person can be asked", () => {
+  test.each<[string, Partial<AutoModeOptions>, boolean]>([
+    ["about nothing by default", {}, false],
+    ["at a limit", { whenLimitReached: askHuman() }, true],
+    ["about calls without a verdict", { onUnavailable: "ask" }, true],
+    ["by a rule", { precheck: () => "classify" }, true],
+    ["in a general band", { askAt: 0.3 }, true],
+    ["in the band of one tool", { tools: ["a", { tool: "b", askAt: 0.3 }] }, true],
+    ["about nothing by other settings", { whenLimitReached: haltRun(), onUnavailable: "continue" }, false],
+  ])("%s", (_what, options, asks) => {
+    expect(resolve(options).asksHuman).toBe(asks);
   });
 });
 

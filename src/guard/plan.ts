@@ -147,7 +147,7 @@ export function planStep(
   // An error ends the run before anybody is asked: a call that waited would be left behind.
   const fails = rules.onUnavailable === "throw" && verdicts.includes("unavailable");
   const canWait = calls.map((call) => call.canWait && !fails && !isFinal(call.finding));
-  const limitAsks = rules.limitAsks && !fails;
+  const { limitAsks } = rules;
   const reachesUnavailable =
     limitStatus.counters.consecutiveUnavailable + 1 >= rules.limits.consecutiveUnavailable;
   const asksWhenUnavailable =
@@ -160,16 +160,17 @@ export function planStep(
   const holdsBack = rules.siblings === "all-or-none" && outcomes.some((outcome) => STOPS.has(outcome));
 
   let tally = new StepTally(limitStatus, rules.limits);
-  let asks = false;
+  /** The limit about which an earlier call of the step asks already. */
+  let asksAbout: LimitName | undefined;
   return calls.map(({ finding }, index) => {
     let outcome = outcomes[index] as Outcome;
     if (holdsBack && outcome === "allowed") outcome = "held_back";
     const judged = judgedOf(finding);
     const after = tally.copy().add({ outcome, judged });
-    const { limit } = after.count;
-    if (limitAsks && canWait[index] && outcome === "blocked" && (asks || after.count.due)) {
+    const { due, limit = asksAbout } = after.count;
+    if (limitAsks && canWait[index] && outcome === "blocked" && (due || asksAbout)) {
       // The call that would reach the limit waits, and counts when it is answered.
-      asks = true;
+      asksAbout = limit;
       outcome = "waiting";
     }
     if (outcome !== "waiting") tally = after;

@@ -62,11 +62,11 @@ const exactName = (selector: ToolSelector): string | undefined => {
 export class ToolSelection {
   readonly #matchers: readonly Matcher[];
   /** Only exact names: one look-up tells. */
-  readonly #byName: ReadonlyMap<string, ToolRule> | undefined;
+  readonly #byName: ReadonlyMap<string, { readonly index: number; readonly rule: ToolRule }> | undefined;
 
   /** @throws {ConfigurationError} when two entries name one tool and one of them has settings of its own. */
   constructor(entries: readonly ToolEntry[]) {
-    const byName = new Map<string, ToolEntry>();
+    const byName = new Map<string, ToolEntry & { index: number }>();
     for (const [index, entry] of entries.entries()) {
       const name = exactName(entry.selector);
       if (name === undefined) continue;
@@ -76,22 +76,19 @@ export class ToolSelection {
           `tools[${index}]`,
           "names a tool that has settings elsewhere in the list; expected one entry for each tool",
         );
-      if (!earlier) byName.set(name, entry);
+      if (!earlier) byName.set(name, { ...entry, index });
     }
     this.#matchers = entries.map((entry, index) => matcherOf(entry, index));
     const isExact = entries.every(({ selector }) => exactName(selector) !== undefined);
-    this.#byName = isExact ? new Map([...byName].map(([name, { rule }]) => [name, rule])) : undefined;
+    this.#byName = isExact ? byName : undefined;
   }
 
   /** The settings for a call. `undefined`: it is not guarded. */
   ruleFor(call: SelectableCall): ToolRule | undefined {
     const byName = this.#byName;
     if (!byName) return this.#matchers.find(({ matches }) => matches(call))?.rule;
-    for (const name of call.names) {
-      const rule = byName.get(name);
-      if (rule) return rule;
-    }
-    return undefined;
+    const found = call.names.map((name) => byName.get(name)).filter((entry) => entry !== undefined);
+    return found.toSorted((a, b) => a.index - b.index)[0]?.rule;
   }
 
   /** The entries that select none of these tools. */

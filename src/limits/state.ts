@@ -201,12 +201,13 @@ function withBlocked(
   known: readonly BlockedCall[] = [],
   calls: readonly CountedCall[],
 ): readonly BlockedCall[] {
-  const added = calls.flatMap(({ blocked }) => (blocked ? [blocked] : []));
-  if (added.length === 0) return known;
-  const others = known.filter(
-    ({ name, digest }) => !added.some((call) => call.name === name && call.digest === digest),
-  );
-  return [...added, ...others].slice(0, MAX_BLOCKED_CALLS);
+  let kept = known;
+  for (const { blocked } of calls) {
+    if (!blocked) continue;
+    const others = kept.filter(({ name, digest }) => name !== blocked.name || digest !== blocked.digest);
+    kept = [blocked, ...others].slice(0, MAX_BLOCKED_CALLS);
+  }
+  return kept;
 }
 
 function withStep(state: ThreadState, step: StepState, limits: Limits): ThreadState {
@@ -215,14 +216,20 @@ function withStep(state: ThreadState, step: StepState, limits: Limits): ThreadSt
 
 function applyCall(state: ThreadState, update: CallOperation, limits: Limits): ThreadState {
   const step = openStep(state, update.messageId);
-  const { waiting, passed, failure } = update;
+  const { waiting, failure } = update;
+  // A store may bring an operation back after a crash, and so may whoever can send the graph an update. It can
+  // neither let a call pass nor change what is counted already.
+  const isOwn = isIssued(update);
+  const passed = isOwn ? update.passed : undefined;
+  const known = new Set(isOwn ? [] : step.calls.map(({ key }) => key));
+  const calls = update.calls.filter(({ key }) => !known.has(key));
   const others = step.waiting.filter(({ id }) => id !== waiting?.id);
   const passedBefore = (step.passed ?? []).filter(({ id }) => id !== passed?.id);
   return withStep(
-    { ...state, blockedCalls: withBlocked(state.blockedCalls, update.calls) },
+    { ...state, blockedCalls: withBlocked(state.blockedCalls, calls) },
     {
       ...step,
-      calls: merge(step.calls, update.calls),
+      calls: merge(step.calls, calls),
       waiting: waiting ? [...others, waiting].toSorted((a, b) => a.index - b.index) : step.waiting,
       approvals: step.approvals.filter(({ id }) => id !== update.spent),
       passed: passed ? [...passedBefore, passed] : passedBefore,

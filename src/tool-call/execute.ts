@@ -13,7 +13,7 @@ import {
   waitingCallOf,
 } from "../guard/report.js";
 import { type FrozenJson, cloneJson, digest, freezeJson } from "../json.js";
-import type { CallOperation, CountedCall, PassedCall } from "../limits/state.js";
+import { type CallOperation, type CountedCall, type PassedCall, issue } from "../limits/state.js";
 import type { Policy } from "../resolve-options.js";
 import type { EmitRecord } from "./emit-record.js";
 import { type StartGate, proxyTool } from "./proxied-tool.js";
@@ -207,8 +207,8 @@ async function report(
     return { operation: undefined };
   const { status } = failed ? failureFacts(failed) : {};
   return {
-    operation: {
-      op: "call",
+    operation: issue({
+      op: "call" as const,
       turn: step.thread.turn,
       messageId: step.messageId,
       calls,
@@ -216,7 +216,7 @@ async function report(
       ...(spent === undefined ? {} : { spent }),
       ...(passed ? { passed } : {}),
       ...(reason ? { failure: { reason, ...(status === undefined ? {} : { status }) } } : {}),
-    },
+    }),
     ...(failed ? { failure: { error: failureOf(failed) } } : {}),
   };
 }

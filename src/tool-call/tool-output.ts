@@ -4,11 +4,12 @@ import {
   ChatMessage,
   FunctionMessage,
   HumanMessage,
+  RemoveMessage,
   ToolMessage,
   type ToolMessageFields,
   coerceMessageLikeToMessage,
 } from "@langchain/core/messages";
-import { Command, Overwrite, Send, isCommand } from "@langchain/langgraph";
+import { Command, Overwrite, REMOVE_ALL_MESSAGES, Send, isCommand } from "@langchain/langgraph";
 import { kindOfMessage, sourceTag } from "../transcript/message.js";
 
 type Update = Record<string, unknown>;
@@ -127,6 +128,33 @@ export function addUpdates(
     ? [...result.update, ...updates]
     : { ...result.update, ...Object.fromEntries(updates) };
   return rebuilt(result, update, result.goto);
+}
+
+/**
+ * The messages that a tool takes out of the history: by their ids, `"all"` where it replaces the whole channel,
+ * `undefined` if it takes none.
+ */
+export function removedMessages(result: ToolMessage | Command): readonly string[] | "all" | undefined {
+  if (!isCommand(result) || result.graph !== undefined) return undefined;
+  const ids: string[] = [];
+  let isAll = false;
+  mapCommand(result, (state) => {
+    for (const channel of messageChannels(state)) isAll ||= overwriting(channel) !== undefined;
+    return state;
+  });
+  mapMessages(result, (message) => {
+    if (!RemoveMessage.isInstance(message) || message.id === undefined) return message;
+    if (message.id === REMOVE_ALL_MESSAGES) isAll = true;
+    else ids.push(message.id);
+    return message;
+  });
+  if (isAll) return "all";
+  return ids.length > 0 ? ids : undefined;
+}
+
+function messageChannels(state: unknown): unknown[] {
+  if (Array.isArray(state)) return state.flatMap((pair) => (isMessages(pair) ? [pair[1]] : []));
+  return isRecord(state) && "messages" in state ? [state["messages"]] : [];
 }
 
 /** Whether a result holds the answer to a call. */

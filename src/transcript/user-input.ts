@@ -19,6 +19,8 @@ export interface RunInputState {
   readonly ids: readonly string[];
   /** The user's words, within the view's budget. */
   readonly words: readonly KeptWords[];
+  /** Ids of messages that a tool removed: what the user said in them still counts. */
+  readonly removedByTools?: readonly string[];
 }
 
 /** An update that only this package writes. */
@@ -26,6 +28,13 @@ export interface RunInputOperation {
   readonly op: "input";
   readonly ids: readonly string[];
   readonly words: readonly KeptWords[];
+}
+
+/** A tool took messages out of the history. Only the user can take words back. */
+export interface RemovedByToolOperation {
+  readonly op: "removed";
+  /** The messages' ids, or `"all"` where a tool replaced the whole history. */
+  readonly ids: readonly string[] | "all";
 }
 
 /** Where a thread begins. Frozen, since the host hands one default to every thread. */
@@ -39,9 +48,20 @@ const isSummary = (message: BaseMessage): boolean => tagOf(message) === "summari
 /** The reducer of the private channel. Plain values are ignored, as the host feeds state back. */
 export function reduceRunInput(state: RunInputState, update: unknown): RunInputState {
   if (typeof update !== "object" || update === null || !("op" in update)) return state;
-  const operation = update as RunInputOperation;
-  const ids = new Set([...state.ids, ...operation.ids]);
-  return { seen: true, ids: [...ids], words: operation.words };
+  const operation = update as RunInputOperation | RemovedByToolOperation;
+  const known = state.removedByTools ?? [];
+  if (operation.op === "removed") {
+    const { ids: removed } = operation;
+    const words = state.words.filter(({ id }) => removed === "all" || removed.includes(id));
+    return { ...state, removedByTools: [...new Set([...known, ...words.map(({ id }) => id)])] };
+  }
+  const kept = known.filter((removed) => operation.words.some(({ id }) => id === removed));
+  return {
+    seen: true,
+    ids: [...new Set([...state.ids, ...operation.ids])],
+    words: operation.words,
+    ...(kept.length > 0 ? { removedByTools: kept } : {}),
+  };
 }
 
 /** The messages that a run brought in: all when the thread is first seen, later those at its end. */
@@ -100,7 +120,7 @@ interface CountingWords extends KeptWords {
 
 /**
  * The kept words that count. Those whose message is gone count only while a summary is in the history, which
- * took the message's place: without one the message was taken back. Where another message has taken over
+ * took the message's place, or if a tool removed it: else the message was taken back. Where another message has taken over
  * the id, such as a tool's or a summary, nobody took the words back.
  */
 function countingWords(messages: readonly BaseMessage[], state: RunInputState): CountingWords[] {
@@ -112,7 +132,8 @@ function countingWords(messages: readonly BaseMessage[], state: RunInputState): 
   const isSummarized = found.size < ids.size && messages.some(isSummary);
   return state.words.flatMap((words) => {
     const message = found.get(words.id);
-    if (message === undefined && !isSummarized) return [];
+    const isGone = message === undefined && !state.removedByTools?.includes(words.id);
+    if (isGone && !isSummarized) return [];
     return [{ ...words, message: message && isUser(message) ? message : undefined }];
   });
 }

@@ -65,6 +65,37 @@ describe.each(VERSIONS)("nobody but this package writes its state, %s", (version
     expect((values as { _autoMode_input?: { ids: string[] } })._autoMode_input?.ids ?? []).toEqual([]);
   });
 
+  test("an operation of a call can let no call pass, and change no count, unless this process made it", async () => {
+    const { start, agent, config, box, state } = stageBlocking();
+    await start();
+    const { turn, step } = ((await agent.graph.getState(config)).values as { _autoMode: ThreadState })
+      ._autoMode;
+    const at = { op: "call", turn, messageId: step?.messageId ?? "" };
+    const passed = { id: "a", name: "delete_file", digest: digestOf({ path: "/prod" }), outcome: "approved" };
+    const update = { _autoMode: { ...at, calls: [], passed } };
+    await agent.invoke(new Command({ update, goto: "tools" }) as never, config);
+    expect(box.ran).toEqual([]);
+    expect(await state()).toMatchObject({ waiting: [{ id: "a" }] });
+  });
+
+  test("a block that is counted cannot be taken back by an operation from outside", async () => {
+    const { start, agent, config, state } = stageAsking({
+      version,
+      turns: [() => proposes([del("/prod", "a")]), "end"],
+      classifier: fakeDecisionModel().always(0.9),
+      options: { limits: {} },
+    });
+    await start();
+    const { turn, step } = ((await agent.graph.getState(config)).values as { _autoMode: ThreadState })
+      ._autoMode;
+    const calls = step?.calls.map((counted) => ({ ...counted, outcome: "allowed" })) ?? [];
+    await agent.graph.updateState(config, {
+      _autoMode: { op: "call", turn, messageId: step?.messageId, calls },
+    });
+    expect(calls).toHaveLength(1);
+    expect(await state()).toMatchObject({ totalBlocks: 1 });
+  });
+
   test("what a subagent's tool sends to the parent graph cannot approve a call there", async () => {
     const box = toolBox();
     const classifier = fakeDecisionModel().always(0.9);

@@ -71,7 +71,7 @@ const MEDDLING = [
  * A middleware behind the guard that runs another tool than the one it was given takes that on itself, and
  * outside the guard nobody can keep one from running the tool that it holds in its hands.
  */
-const INSIDE = ["replace", "mutate", "late mutate", "rename", "new id", "twice", "invoke"] as const;
+const INSIDE = ["replace", "mutate", "late mutate", "new id", "twice", "invoke"] as const;
 interface Meddling {
   to: string;
   how: (typeof MEDDLING | typeof INSIDE)[number];

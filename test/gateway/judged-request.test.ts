@@ -2,7 +2,7 @@ import { parseClassifierResponse } from "@langchain/core/decisions";
 import { describe, expect, test } from "vitest";
 import { createSafeguardsHandler, type SafeguardsOptions } from "langchain-auto-mode/safeguards";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/guard/question.js";
-import { available, CONTEXT, type Json, events, message, request, toolUse, unavailable } from "./messages.js";
+import { available, CONTEXT, type Json, events, message, request, notFlagged, toolUse } from "./messages.js";
 import { ScriptedClassifier } from "./scripted-classifier.js";
 
 const rm = toolUse("toolu_a", "Bash", { command: "rm -rf build" });
@@ -181,11 +181,44 @@ describe("what the classifier is asked", () => {
   });
 });
 
+const turn = (live_cwd: string, index: number) => ({
+  tool_use_ids: [`toolu_${index}`],
+  context: { live_cwd, platform: CONTEXT.platform },
+});
+
+const sizeAt = async (steps: number) => {
+  const prior = Array.from({ length: steps }, (_, index) => ({
+    tool_use_ids: [`toolu_${index}`],
+    context: { live_cwd: CONTEXT.live_cwd, platform: CONTEXT.platform },
+  }));
+  const { state } = await asked(withContext({ ...CONTEXT, prior_turn_context: prior }));
+  return JSON.stringify(state.environment).length;
+};
+
 describe("the environment", () => {
-  test("is the session's settings as the client sent them, unknown keys included", async () => {
+  test("is what a judge needs of the session's settings: mode, place, directories, rules and branch", async () => {
     const context = { ...CONTEXT, novel: { deep: [1, null] }, trusted_directories: ["/p", "/x"] };
     const { state } = await asked(withContext(context));
-    expect(state.environment).toEqual(context);
+    const { v: _version, git_state: git, ...settings } = CONTEXT as Json & { git_state: Json };
+    expect(state.environment).toEqual({
+      ...settings,
+      trusted_directories: ["/p", "/x"],
+      git_state: { root: git["root"], branch: git["branch"] },
+    });
+  });
+
+  test("says of earlier turns only what was different then, each once", async () => {
+    const here = String(CONTEXT.live_cwd);
+    const context = {
+      ...CONTEXT,
+      prior_turn_context: [here, "/q", "/q", here].map((cwd, at) => turn(cwd, at)),
+    };
+    const { state } = await asked(withContext(context));
+    expect((state.environment as Json)["earlier_settings"]).toEqual([{ live_cwd: "/q" }]);
+  });
+
+  test("does not grow with the session", async () => {
+    expect(await sizeAt(60)).toBe(await sizeAt(1));
   });
 
   test.each([undefined, null, "text", 7, []])("is left out where the client sends %j", async (context) => {
@@ -193,7 +226,7 @@ describe("the environment", () => {
     expect(state).not.toHaveProperty("environment");
   });
 
-  test("that is too large is cut, what is no setting first: rules and directories stay whole", async () => {
+  test("without what is no setting: rules and directories stay whole", async () => {
     const context = {
       prior_turn_context: Array.from({ length: 500 }, (_, index) => ({
         tool_use_ids: [`t${index}`],
@@ -205,24 +238,24 @@ describe("the environment", () => {
     };
     const { state } = await asked(withContext(context));
     expect(JSON.stringify(state.environment).length).toBeLessThanOrEqual(24_000);
-    const { git_state: _, ...settings } = CONTEXT;
+    const { git_state: _, v: _version, ...settings } = CONTEXT;
     expect(state.environment).toMatchObject(settings);
   });
 
-  test("that cannot be written down is no error of the turn", async () => {
+  test("that is nested too deep is cut, and is no error of the turn", async () => {
     const handler = createSafeguardsHandler({
       upstream: async () => Response.json(message([rm])),
       classifier: new ScriptedClassifier(),
     });
     const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
-    const body = JSON.stringify(request({ ...withContext({ deep: 0 }), stream: false })).replace(
+    const body = JSON.stringify(request({ ...withContext({ rules: { deep: 0 } }), stream: false })).replace(
       '"deep":0',
       `"deep":${deep}`,
     );
     const response = await handler(new Request("http://g/v1/messages", { method: "POST", body }));
     expect([response.status, ((await response.json()) as Json)["safeguard_results"]]).toEqual([
       200,
-      available({ toolu_a: unavailable("error") }),
+      available({ toolu_a: notFlagged }),
     ]);
   });
 

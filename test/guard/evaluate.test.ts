@@ -5,6 +5,8 @@ import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test, vi } from "vitest";
 import { digest, freezeJson } from "../../src/json.js";
 import { type StepCall, type StepContext, decideStep } from "../../src/guard/evaluate.js";
+import { RISK_KINDS } from "../../src/guard/question.js";
+import { blockedCallOf, recordFor, waitingCallOf } from "../../src/guard/report.js";
 import { INITIAL, type StepState, type ThreadState } from "../../src/limits/state.js";
 import { resolvePolicy } from "../../src/resolve-options.js";
 import { rejection } from "../kit/agent.js";
@@ -274,6 +276,29 @@ describe("a call without a verdict", () => {
     ]);
   });
 
+  test("a failure ends at the call that it is about: its siblings keep their verdicts", async () => {
+    const decided = await decide([proposed(0), proposed(1), proposed(2)], {
+      precheck: ({ id }) => {
+        if (id === "id-0") throw new Error("no rule");
+        return id === "id-1" ? "allow" : "classify";
+      },
+    });
+    expect(decided.map(({ decision }) => [decision.outcome, decision.by])).toEqual([
+      ["unavailable", "precheck"],
+      ["allowed", "precheck"],
+      ["allowed", "classifier"],
+    ]);
+  });
+
+  test("a failed environment leaves what rules and persons decided as it is", async () => {
+    const decided = await decide([proposed(0), proposed(1), proposed(2)], {
+      approvals: [{ id: "id-0", name: "delete_file", digest: digestOf({ path: "/0" }) }],
+      precheck: ({ id }) => (id === "id-1" ? "block" : "classify"),
+      environment: (() => undefined) as never,
+    });
+    expect(decided.map(({ decision }) => decision.outcome)).toEqual(["approved", "blocked", "unavailable"]);
+  });
+
   test("a step of the trusted model never waits", async () => {
     const classifier = fakeDecisionModel().alwaysFail("timeout");
     const ask = { classifier, onUnavailable: "ask" } as const;
@@ -314,6 +339,28 @@ describe("a call that was decided before", () => {
     expect(await outcomes([proposed(0)], { blockedCalls: [{ ...blocked, ...change }] })).toEqual(["allowed"]);
   });
 
+  test("is blocked however often the step holds it, beside calls that are judged", async () => {
+    const classifier = fakeDecisionModel().always(0.2);
+    const again = [proposed(0), proposed(1), proposed(2, { args: { path: "/0" } })];
+    const decided = await decide(again, { classifier, blockedCalls: [blocked] });
+    expect(decided.map(({ finding }) => finding.kind)).toEqual(["repeated", "judged", "repeated"]);
+    expect(classifier.judged.map(({ args }) => args.path)).toEqual(["/1"]);
+  });
+
+  test("equal arguments in another order are the same call", async () => {
+    const args = { path: "/0", force: true };
+    const known = { ...blocked, digest: digestOf({ force: true, path: "/0" }) };
+    expect(await outcomes([proposed(0, { args })], { blockedCalls: [known] })).toEqual(["blocked"]);
+  });
+
+  test("and that a rule sends to the classifier is blocked all the same; one that a rule asks about waits", async () => {
+    const classifier = fakeDecisionModel().always(0);
+    const known = { classifier, blockedCalls: [blocked] };
+    expect(await outcomes([proposed(0)], { ...known, precheck: () => "classify" })).toEqual(["blocked"]);
+    expect(await outcomes([proposed(0)], { ...known, precheck: () => "ask" })).toEqual(["waiting"]);
+    expect(classifier.callCount).toBe(0);
+  });
+
   test("that a person approved, or that a rule allows, is not held against it", async () => {
     const known = { blockedCalls: [blocked] };
     expect(await outcomes([proposed(0)], { ...known, approvals: [identity] })).toEqual(["approved"]);
@@ -329,6 +376,29 @@ describe("a call that was decided before", () => {
       expect(await outcomes([proposed(0, { id: "other" })], { classifier, passed })).toEqual(["blocked"]);
     },
   );
+});
+
+describe("the band in which a person decides", () => {
+  const rule = { ...RULE, askAt: 0.3 };
+
+  test("each call is held to its own band", async () => {
+    const classifier = fakeDecisionModel().always(0.4);
+    const calls = [
+      proposed(0, { rule }),
+      proposed(1, { rule: { ...RULE, askAt: 0.45 } }),
+      proposed(2),
+      proposed(3, { rule: { ...rule, threshold: 0.4 } }),
+    ];
+    expect(await outcomes(calls, { classifier })).toEqual(["waiting", "allowed", "allowed", "blocked"]);
+  });
+
+  test("a call that a person cannot be shown, or that the trusted model wrote, is blocked for want of approval", async () => {
+    const classifier = fakeDecisionModel().always(0.4);
+    const wanting = { decision: { outcome: "blocked", action: "refuse", lacksApproval: true } };
+    expect(await decide([proposed(0, { rule, canWait: false })], { classifier })).toMatchObject([wanting]);
+    expect(await decide([proposed(0, { rule })], { classifier, trusted: true })).toMatchObject([wanting]);
+    expect(await decide([proposed(0)], { precheck: () => "ask", trusted: true })).toMatchObject([wanting]);
+  });
 });
 
 describe("the evidence of a decision", () => {
@@ -348,7 +418,134 @@ describe("the evidence of a decision", () => {
     const [decided] = await decide([proposed(0)], { transcript, precheck: () => "allow" });
     expect(transcript).not.toHaveBeenCalled();
     expect(decided?.evidence().transcript).toEqual([]);
+    expect(decided?.evidence().transcript).toEqual([]);
     expect(transcript).toHaveBeenCalledOnce();
+  });
+
+  test("leaves out the calls that were judged, or all of the step if none was", async () => {
+    const transcript = vi.fn<(judged: ReadonlySet<number>) => []>(() => []);
+    const allow = { transcript, precheck: () => "allow" as const };
+    (await decide([proposed(1), proposed(4)], allow))[0]?.evidence();
+    expect(transcript).toHaveBeenLastCalledWith(new Set([1, 4]));
+    const one = await decide([proposed(1), proposed(4)], {
+      transcript,
+      precheck: ({ id }) => (id === "id-1" ? "allow" : "classify"),
+    });
+    one[0]?.evidence();
+    expect(transcript).toHaveBeenLastCalledWith(new Set([4]));
+    expect(transcript).toHaveBeenCalledTimes(2);
+  });
+
+  test("of a call whose environment failed holds none, and its transcript only for who asks", async () => {
+    const transcript = vi.fn<() => []>(() => []);
+    const environment = (() => undefined) as never;
+    const [decided] = await decide([proposed(0)], { transcript, environment });
+    expect(transcript).not.toHaveBeenCalled();
+    expect(decided?.evidence()).toEqual({ transcript: [], environment: undefined });
+  });
+});
+
+const answering = (answer: object, more: object = {}) => ({
+  invoke: async () => ({ model: "m", answers: { call_1: { type: "noul", ...answer } }, ...more }) as never,
+});
+const POLICY = resolvePolicy({ tools: ["delete_file"], classifier: fakeDecisionModel() });
+const banded = proposed(0, { rule: { ...RULE, askAt: 0.3 } });
+
+const recordWithId = async (requestId: unknown) => {
+  const [decided] = await decide([proposed(0)], { classifier: answering({ noul: 0 }, { requestId }) });
+  return recordFor(POLICY, decided!);
+};
+
+const remarkOf = async (answer: object, kind?: string) => {
+  const answers = { call_1: { type: "noul", noul: 0.4, ...answer }, kind_1: { choice: kind } };
+  const [decided] = await decide([banded], { classifier: answering({}, { answers }), explain: true });
+  return waitingCallOf(decided!)?.remark;
+};
+
+async function rememberedOf(of: StepCall, given: Surroundings) {
+  const [decided] = await decide([of], given);
+  return blockedCallOf(decided!);
+}
+
+describe("what is reported of a decision", () => {
+  test("the provider's id of the request, if it gave one that is a text", async () => {
+    expect(await recordWithId("req-1")).toMatchObject({ requestId: "req-1", classifier: "m" });
+    for (const none of [undefined, "", 7]) expect(await recordWithId(none)).not.toHaveProperty("requestId");
+  });
+
+  test.each<[string, Surroundings, StepCall, object]>([
+    [
+      "the band",
+      { classifier: answering({ noul: 0.4 }) },
+      banded,
+      { cause: { kind: "ask_band", askAt: 0.3 }, judged: "verdict", risk: 0.4, threshold: 0.5 },
+    ],
+    ["a rule", { precheck: () => "ask" }, proposed(0), { cause: { kind: "precheck" }, judged: "no" }],
+    [
+      "a failed check",
+      { classifier: fakeDecisionModel().alwaysFail("refused"), onUnavailable: "ask" },
+      proposed(0),
+      { cause: { kind: "unavailable", reason: "refused" }, judged: "unavailable" },
+    ],
+    [
+      "a failed rule",
+      { precheck: () => Promise.reject(new Error("x")), onUnavailable: "ask" },
+      proposed(0),
+      { cause: { kind: "unavailable", reason: "error" }, judged: "unavailable" },
+    ],
+    [
+      "a limit",
+      {
+        classifier: answering({ noul: 0.9 }),
+        limits: { totalBlocks: 1 },
+        whenLimitReached: askHuman(),
+      },
+      proposed(0),
+      { cause: { kind: "limit", limit: "totalBlocks" }, judged: "verdict", risk: 0.9, threshold: 0.5 },
+    ],
+    [
+      "a limit, that a repeated call reaches",
+      {
+        blockedCalls: [{ name: "delete_file", digest: digestOf({ path: "/0" }), risk: 0.8 }],
+        limits: { totalBlocks: 1 },
+        whenLimitReached: askHuman(),
+      },
+      proposed(0),
+      { cause: { kind: "limit", limit: "totalBlocks" }, judged: "no", risk: 0.8, threshold: 0.5 },
+    ],
+  ])("a call that waits because of %s", async (_what, given, of, expected) => {
+    const [decided] = await decide([of], given);
+    expect(waitingCallOf(decided!)).toEqual({
+      id: "id-0",
+      index: 0,
+      name: "delete_file",
+      digest: digestOf({ path: "/0" }),
+      ...expected,
+    });
+  });
+
+  test("a remark is the classifier's sentence as one line of at most 500 characters, else the kind of risk", async () => {
+    expect(await remarkOf({ explanation: " It deletes\n\n a\tbuild. " }, "secrets")).toBe(
+      "It deletes a build.",
+    );
+    expect(await remarkOf({}, "secrets")).toBe(RISK_KINDS.secrets);
+    expect(await remarkOf({})).toBeUndefined();
+    expect((await remarkOf({ explanation: "x".repeat(2_000) }))?.length).toBeLessThanOrEqual(500);
+    expect(await remarkOf({ explanation: "a\u202Eb" })).not.toContain("\u202E");
+  });
+
+  test("only a block by the classifier is remembered, not one for want of approval or by a rule", async () => {
+    const classifier = answering({ noul: 0.9 });
+    const remembered = { name: "delete_file", digest: digestOf({ path: "/0" }), risk: 0.9 };
+    expect(await rememberedOf(proposed(0), { classifier })).toEqual(remembered);
+    expect(
+      await rememberedOf({ ...banded, canWait: false }, { classifier: answering({ noul: 0.4 }) }),
+    ).toBeUndefined();
+    expect(await rememberedOf(proposed(0), { precheck: () => "block" })).toBeUndefined();
+    expect(await rememberedOf(proposed(0), { classifier, blockedCalls: [remembered] })).toBeUndefined();
+    expect(
+      await rememberedOf(proposed(0), { classifier: fakeDecisionModel().alwaysFail("error") }),
+    ).toBeUndefined();
   });
 });
 

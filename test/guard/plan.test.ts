@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Limits, type LimitStatus, ZERO, countStep } from "../../src/limits/counters.js";
+import { type Counted, type Limits, type LimitStatus, ZERO, countStep } from "../../src/limits/counters.js";
 import { type Finding, type StepRules, planStep } from "../../src/guard/plan.js";
 
 const START: LimitStatus = { counters: ZERO };
@@ -172,6 +172,19 @@ describe("a limit that asks a person", () => {
     ]);
   });
 
+  test("every call that waits because of it names it, also behind an allowed call that ended the row", () => {
+    const planned = plan([risky, safe, risky], { limitAsks: true, limitStatus: limitStatus(2) });
+    expect(planned.map(({ limit }) => limit)).toEqual(["consecutiveBlocks", undefined, "consecutiveBlocks"]);
+  });
+
+  test("behind a call without a verdict, which reaches its own limit, a block of the step waits too", () => {
+    const given = { limitAsks: true, limits: { consecutiveUnavailable: 1 }, canWait: [false, true] };
+    expect(plan([failed, risky], given)).toMatchObject([
+      { outcome: "unavailable" },
+      { outcome: "waiting", limit: "consecutiveUnavailable" },
+    ]);
+  });
+
   test("once a limit is reached every block of the turn waits, whatever the counts say", () => {
     const reached: LimitStatus = { ...limitStatus(0, 7), limit: "consecutiveBlocks" };
     expect(outcomes([risky], { limitAsks: true, limitStatus: reached })).toEqual(["waiting"]);
@@ -294,58 +307,194 @@ describe("all-or-none siblings", () => {
 });
 
 describe("whatever the findings", () => {
-  const finding = fc.constantFrom(safe, risky, failed, allowRule, blockRule, approved, malformed);
-  const rules = fc.record({
+  const band: Finding = { kind: "judged", answered: { risk: 0.4 }, threshold: 0.5, askAt: 0.3 };
+  const askRule: Finding = { kind: "rule", answer: "ask" };
+  const repeated: Finding = { kind: "repeated", risk: 0.8 };
+  const passed: Finding = { kind: "passed", outcome: "allowed" };
+  const passedAgain: Finding = { kind: "passed", outcome: "approved" };
+  const broken: Finding = { kind: "failed", by: "environment", error: undefined };
+
+  /** What each finding says of its call, written down once more. */
+  const MEANS = new Map<Finding, { verdict: string; judged: Counted["judged"] }>([
+    [safe, { verdict: "allow", judged: "verdict" }],
+    [risky, { verdict: "block", judged: "verdict" }],
+    [band, { verdict: "ask", judged: "verdict" }],
+    [failed, { verdict: "fail", judged: "unavailable" }],
+    [broken, { verdict: "fail", judged: "unavailable" }],
+    [allowRule, { verdict: "allow", judged: "no" }],
+    [blockRule, { verdict: "forbid", judged: "no" }],
+    [askRule, { verdict: "ask", judged: "no" }],
+    [repeated, { verdict: "block", judged: "no" }],
+    [passed, { verdict: "allow", judged: "no" }],
+    [passedAgain, { verdict: "approve", judged: "no" }],
+    [approved, { verdict: "approve", judged: "no" }],
+    [malformed, { verdict: "reject", judged: "no" }],
+  ]);
+  const finding = fc.constantFrom(...MEANS.keys());
+  const anyRules = fc.record({
     onUnavailable: fc.constantFrom("throw", "continue", "ask"),
     siblings: fc.constantFrom("independent", "all-or-none"),
     limitAsks: fc.boolean(),
   });
-  const before = fc.record({ row: fc.nat(3), total: fc.nat(20), failed: fc.nat(10) });
-  const mayRun: ReadonlySet<Finding | undefined> = new Set([safe, allowRule, approved]);
+  const anyLimits = fc.record({
+    consecutiveBlocks: fc.integer({ min: 1, max: 4 }),
+    totalBlocks: fc.integer({ min: 1, max: 8 }),
+    consecutiveUnavailable: fc.integer({ min: 1, max: 4 }),
+  });
+  const before = fc
+    .record({
+      row: fc.nat(3),
+      total: fc.nat(8),
+      failed: fc.nat(4),
+      limit: fc.option(fc.constantFrom("consecutiveBlocks", "totalBlocks"), { nil: undefined, freq: 3 }),
+    })
+    .map(({ row, total, failed: failures, limit }): LimitStatus => ({
+      ...limitStatus(row, total, failures),
+      ...(limit ? { limit } : {}),
+    }));
   const step = fc.array(fc.record({ finding, canWait: fc.boolean() }), { maxLength: 8 });
+  type Calls = { finding: Finding; canWait: boolean }[];
+  const planAny = (calls: Calls, given: Given) =>
+    plan(
+      calls.map((call) => call.finding),
+      { ...given, canWait: calls.map((call) => call.canWait) },
+    );
+
+  /** The outcomes as they are documented, call by call, with plain counts of blocks. */
+  function expectedOutcomes(
+    calls: Calls,
+    given: typeof anyRules extends fc.Arbitrary<infer T> ? T : never,
+    from: LimitStatus,
+    limits: Limits,
+  ) {
+    const verdictAt = (call: Calls[number]) => MEANS.get(call.finding)!.verdict;
+    const endsRun = given.onUnavailable === "throw" && calls.some((call) => verdictAt(call) === "fail");
+    const reachesFailures = from.counters.consecutiveUnavailable + 1 >= limits.consecutiveUnavailable;
+    const asksOnFailure =
+      given.onUnavailable === "ask" ||
+      (given.onUnavailable === "continue" && given.limitAsks && reachesFailures);
+    const first = calls.map((call): string => {
+      const mayWait = call.canWait && !endsRun;
+      switch (verdictAt(call)) {
+        case "allow":
+          return "allowed";
+        case "approve":
+          return "approved";
+        case "reject":
+          return "malformed";
+        case "fail":
+          return mayWait && asksOnFailure ? "waiting" : "unavailable";
+        case "ask":
+          return mayWait ? "waiting" : "blocked";
+        default:
+          return "blocked";
+      }
+    });
+    const isStopped = first.some((outcome) => ["blocked", "unavailable", "waiting"].includes(outcome));
+    let { consecutiveBlocks: row, totalBlocks: total } = from.counters;
+    let isReached = from.limit !== undefined;
+    let isAsking = false;
+    return calls.map((call, index) => {
+      const outcome = first[index];
+      const { verdict, judged: how } = MEANS.get(call.finding)!;
+      if (outcome === "allowed" && isStopped && given.siblings === "all-or-none") return "held_back";
+      if (outcome === "approved" || (outcome === "allowed" && how !== "no")) row = 0;
+      // A failure that nobody is asked about reaches its own limit, and further blocks of the step wait.
+      if (outcome === "unavailable" && reachesFailures) isReached = true;
+      if (outcome !== "blocked") return outcome;
+      const wouldReach = isReached || row + 1 >= limits.consecutiveBlocks || total + 1 >= limits.totalBlocks;
+      const asks = given.limitAsks && !endsRun && call.canWait && verdict !== "forbid";
+      if (asks && (isAsking || wouldReach)) {
+        isAsking = true;
+        return "waiting";
+      }
+      row += 1;
+      total += 1;
+      isReached = wouldReach;
+      return "blocked";
+    });
+  }
+
+  test("the outcomes are those that a plain reading of the rules gives", () => {
+    fc.assert(
+      fc.property(step, anyRules, before, anyLimits, (calls, given, from, limits) => {
+        const planned = planAny(calls, { ...given, limits, limitStatus: from });
+        expect(planned.map(({ outcome }) => outcome)).toEqual(expectedOutcomes(calls, given, from, limits));
+        expect(planned.map(({ counted }) => counted.judged)).toEqual(
+          calls.map((call) => MEANS.get(call.finding)?.judged),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
 
   test("a call runs only if it was allowed or approved, and waits only if it can", () => {
+    const mayRun: ReadonlySet<string | undefined> = new Set(["allow", "approve"]);
     fc.assert(
-      fc.property(step, rules, before, (calls, given, counts) => {
-        const planned = plan(
-          calls.map((call) => call.finding),
-          {
-            ...given,
-            limitStatus: limitStatus(counts.row, counts.total, counts.failed),
-            canWait: calls.map((call) => call.canWait),
-          },
-        );
+      fc.property(step, anyRules, before, (calls, given, from) => {
+        const planned = planAny(calls, { ...given, limitStatus: from });
         expect(planned).toHaveLength(calls.length);
         for (const [index, { outcome, action }] of planned.entries()) {
+          const call = calls[index]!;
           expect(action === "run").toBe(outcome === "allowed" || outcome === "approved");
           expect(action === "suspend").toBe(outcome === "waiting");
-          expect(action !== "suspend" || calls[index]?.canWait).toBe(true);
-          expect(action !== "run" || mayRun.has(calls[index]?.finding)).toBe(true);
+          expect(action !== "suspend" || (call.canWait && call.finding !== blockRule)).toBe(true);
+          expect(action !== "run" || mayRun.has(MEANS.get(call.finding)?.verdict)).toBe(true);
         }
+      }),
+    );
+  });
+
+  test("observing changes nothing but that every call runs", () => {
+    fc.assert(
+      fc.property(step, anyRules, before, (calls, given, from) => {
+        const enforced = planAny(calls, { ...given, limitStatus: from });
+        const observed = planAny(calls, { ...given, limitStatus: from, mode: "observe" });
+        expect(observed).toEqual(enforced.map((decision) => ({ ...decision, action: "run" })));
+      }),
+    );
+  });
+
+  test("a call lacks approval if and only if a person would have had to decide and cannot be asked", () => {
+    fc.assert(
+      fc.property(step, anyRules, before, (calls, given, from) => {
+        const planned = planAny(calls, { ...given, limitStatus: from });
+        for (const [index, { outcome, lacksApproval }] of planned.entries())
+          expect(lacksApproval).toBe(
+            outcome === "blocked" && MEANS.get(calls[index]!.finding)?.verdict === "ask",
+          );
+      }),
+    );
+  });
+
+  test("a call that waits because of a limit names it, and no other call does", () => {
+    fc.assert(
+      fc.property(step, anyRules, before, anyLimits, (calls, given, from, limits) => {
+        const planned = planAny(calls, { ...given, limits, limitStatus: from });
+        for (const [index, { outcome, limit }] of planned.entries())
+          expect(limit !== undefined).toBe(
+            outcome === "waiting" && MEANS.get(calls[index]!.finding)?.verdict === "block",
+          );
       }),
     );
   });
 
   test("the counts that the last call is told are those that the state comes to", () => {
     fc.assert(
-      fc.property(step, rules, before, (calls, given, counts) => {
-        const from = limitStatus(counts.row, counts.total, counts.failed);
-        const planned = plan(
-          calls.map((call) => call.finding),
-          { ...given, limitStatus: from, canWait: calls.map((call) => call.canWait) },
-        );
+      fc.property(step, anyRules, before, anyLimits, (calls, given, from, limits) => {
+        const planned = planAny(calls, { ...given, limits, limitStatus: from });
         const counted = planned
           .filter(({ outcome }) => outcome !== "waiting")
           .map((decision) => decision.counted);
-        expect(planned.at(-1)?.counters ?? from.counters).toEqual(countStep(from, counted, LIMITS).counters);
+        expect(planned.at(-1)?.counters ?? from.counters).toEqual(countStep(from, counted, limits).counters);
       }),
     );
   });
 
   test("an approved call changes no count again: it counted when the person answered", () => {
     fc.assert(
-      fc.property(before, (counts) => {
-        const from = limitStatus(0, counts.total, counts.failed);
+      fc.property(before, ({ counters }) => {
+        const from = limitStatus(0, counters.totalBlocks, counters.consecutiveUnavailable);
         expect(plan([approved], { limitStatus: from })[0]?.counters).toEqual(from.counters);
       }),
     );

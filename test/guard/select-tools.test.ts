@@ -49,6 +49,33 @@ describe("configured names that are no tool of the agent", () => {
     expect(() => check([{ name: "a" }])).not.toThrow();
   });
 
+  test("a pattern or a predicate that selects none of them is reported as what it is, once", () => {
+    const check = createUnknownToolCheck(
+      select(["mcp__*"], [({ name }) => name === "b"], ["a"]),
+      "warn",
+      "mine",
+    );
+    check([{ name: "a" }]);
+    check([{ name: "a" }, { name: "c" }]);
+    expect(warn.mock.calls.map(([text]: unknown[]) => text)).toEqual([
+      expect.stringMatching(/^mine: "mcp__\*" is configured but selects no tool/),
+      expect.stringMatching(/^mine: the predicate tools\[1\] is configured but selects no tool/),
+    ]);
+  });
+
+  test("a pattern or a predicate that selects one of them is not", () => {
+    const selection = select(["mcp__*"], [({ name }) => name === "b"], [fails]);
+    createUnknownToolCheck(selection, "throw", "mine")([{ name: "mcp__crm__read" }, { name: "b" }]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test("what is thrown names a predicate by its place, and no code of it", () => {
+    const check = createUnknownToolCheck(select(["a"], [() => false]), "throw", "mine");
+    expect(() => check([{ name: "a" }])).toThrow(
+      /^Option "tools" has the predicate tools\[1\], which selects no tool of the agent; expected /,
+    );
+  });
+
   test("are not looked for where nobody wants to know", () => {
     checkFor(["a"], "ignore")([]);
     expect(warn).not.toHaveBeenCalled();
@@ -61,6 +88,9 @@ const select = (...entries: [ToolSelector, ToolRule?][]) =>
   new ToolSelection(
     entries.map(([selector, rule]) => ({ selector, rule: rule ?? RULE, isTuned: Boolean(rule) })),
   );
+const fails = (): never => {
+  throw new Error("x");
+};
 const named = (...names: string[]) => ({ names, tool: undefined });
 
 describe("what an entry selects", () => {
@@ -76,6 +106,27 @@ describe("what an entry selects", () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test("an exact name fits itself alone, whatever characters it has", () => {
+    const names = fc.string({ unit: fc.constantFrom("a", "b", ".", "+", "?", "["), maxLength: 4 });
+    fc.assert(
+      fc.property(names, names, (name, called) => {
+        expect(select([name]).ruleFor(named(called)) !== undefined).toBe(name === called);
+        // Beside a pattern exact names are looked up in another way.
+        expect(select([name], ["z*"]).ruleFor(named(called)) !== undefined).toBe(name === called);
+      }),
+    );
+  });
+
+  test("a tool object is meant by its name, even if that has a star in it", () => {
+    const selection = select([{ name: "a*" } as never]);
+    expect(selection.ruleFor(named("a*"))).toBe(RULE);
+    expect(selection.ruleFor(named("ab"))).toBeUndefined();
+  });
+
+  test("a lone star selects every tool, also one that is not known", () => {
+    for (const name of ["a", "", "mcp__crm__write"]) expect(select(["*"]).ruleFor(named(name))).toBe(RULE);
   });
 
   test("the name of the call or of the tool object: either one guards", () => {
@@ -95,13 +146,7 @@ describe("what an entry selects", () => {
     ["false", () => false, false],
     ["nothing", () => undefined, true],
     ["a promise", async () => false, true],
-    [
-      "an error",
-      () => {
-        throw new Error("x");
-      },
-      true,
-    ],
+    ["an error", fails, true],
   ])("a predicate that gives %s", (_what, predicate, isSelected) => {
     const call = { names: ["a"], tool: { name: "a" } as never };
     expect(select([predicate as never]).ruleFor(call) !== undefined).toBe(isSelected);
@@ -109,6 +154,16 @@ describe("what an entry selects", () => {
 
   test("a call whose tool is not known is guarded by any predicate", () => {
     expect(select([() => false]).ruleFor(named("dynamic"))).toBe(RULE);
+  });
+
+  test("a predicate is asked about the tool object, and only if no entry before it matches", () => {
+    const predicate = vi.fn<(tool: unknown) => boolean>(() => true);
+    const selection = select(["a", other], [predicate]);
+    const toolB = { name: "b" } as never;
+    expect(selection.ruleFor({ names: ["a"], tool: { name: "a" } as never })).toBe(other);
+    expect(predicate).not.toHaveBeenCalled();
+    expect(selection.ruleFor({ names: ["b"], tool: toolB })).toBe(RULE);
+    expect(predicate).toHaveBeenCalledExactlyOnceWith(toolB);
   });
 
   test("two entries for one name, one with settings, are an error that names the second", () => {

@@ -8,7 +8,12 @@ import {
 import { fakeDecisionModel } from "langchain-auto-mode/testing";
 import { describe, expect, test } from "vitest";
 import { digest, freezeJson } from "../../src/json.js";
-import { answerChanged, answerSuperseded, waitingCalls } from "../../src/human-review/pending.js";
+import {
+  answerChanged,
+  answerSuperseded,
+  openApprovals,
+  waitingCalls,
+} from "../../src/human-review/pending.js";
 import { ZERO } from "../../src/limits/counters.js";
 import type { CallIdentity, StepState, ThreadState, WaitingCall } from "../../src/limits/state.js";
 import { type Proposal, findProposal } from "../../src/proposal.js";
@@ -133,6 +138,22 @@ describe("calls that wait", () => {
   });
 });
 
+describe("approvals whose calls have not had their turn", () => {
+  const approvals = [approval("a"), approval("b"), approval("c")];
+  const open = (...messages: BaseMessage[]) =>
+    openApprovals(messages, step({ approvals })).map(({ id }) => id);
+
+  test("are those of calls that their message still holds, without an answer behind it", () => {
+    expect(open(proposes(call("a"), call("b"), call("c")))).toEqual(["a", "b", "c"]);
+    expect(open(result("a"), proposes(call("a"), call("b"), call("c")), result("b"))).toEqual(["a", "c"]);
+    expect(open(proposes(call("c")))).toEqual(["c"]);
+  });
+
+  test("are none if the message is gone", () => {
+    expect(open(user("Go."))).toEqual([]);
+  });
+});
+
 describe("a new message while calls wait", () => {
   test("they are answered right behind their proposal, before the new message", () => {
     const messages = [user("Go."), proposes(call("a"), call("b"), call("c")), result("b"), user("Stop.")];
@@ -200,6 +221,42 @@ describe("a new message while calls wait", () => {
     ],
   ])("if %s the messages are left alone", (_title, messages, of) => {
     expect(answerSuperseded(policy, messages, thread(of))).toEqual({ records: [] });
+  });
+
+  test("every answer carries the record that is handed out, in the order of the calls", () => {
+    const of = step({ waiting: [waits("c", 2)], approvals: [approval("a"), approval("b")] });
+    const messages = [proposes(call("a"), call("b"), call("c")), result("b"), user("Stop.")];
+    const { messages: answered = [], records } = answerSuperseded(policy, messages, thread(of));
+    expect(records.map(({ toolCallId, outcome }) => [toolCallId, outcome])).toEqual([
+      ["a", "approved"],
+      ["c", "held_back"],
+    ]);
+    expect(answered.flatMap((message) => (message as ToolMessage).artifact ?? [])).toEqual(records);
+    for (const record of records)
+      expect(record).toMatchObject({
+        label: "autoMode",
+        mode: "enforce",
+        messageId: "message-1",
+        toolName: "delete_file",
+        argsDigest: bound(),
+        latencyMs: 0,
+        counters: ZERO,
+      });
+  });
+
+  test("a record tells the risk and the threshold of the question, else the threshold of the tool", () => {
+    const own = resolvePolicy({
+      tools: [{ tool: "delete_file", threshold: 0.7 }],
+      threshold: 0.6,
+      classifier: fakeDecisionModel(),
+    });
+    const recordOf = (of: Partial<StepState>, name = "delete_file") =>
+      answerSuperseded(own, [proposes(call("a", ARGS, name))], thread(step(of))).records[0];
+    expect(recordOf({ waiting: [waits("a", 0)] })).toMatchObject({ risk: 0.9, threshold: 0.4 });
+    expect(recordOf({ approvals: [approval("a")] })).toMatchObject({ threshold: 0.7 });
+    expect(recordOf({ approvals: [approval("a")] })).not.toHaveProperty("risk");
+    // A person may have edited the call into one of a tool that nobody guards.
+    expect(recordOf({ approvals: [{ ...approval("a"), name: "note" }] }, "note")?.threshold).toBe(0.6);
   });
 
   test("calls of the step that never waited are not answered in their tools' place", () => {

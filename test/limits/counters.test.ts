@@ -1,11 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Outcome } from "../../src/decision-record.js";
+import type { LimitName } from "../../src/errors.js";
 import {
   type Counted,
   DEFAULT_LIMITS,
   type Limits,
   type LimitStatus,
+  StepTally,
   ZERO,
   countStep,
   newTurn,
@@ -267,6 +269,43 @@ describe("whatever happens", () => {
           expect(limitStatus.due && limitStatus.limit === undefined).toBe(false);
           expect(limitStatus.limit).toBe(before.limit ?? limitStatus.limit);
         }
+      }),
+    );
+  });
+
+  const anyStart = fc
+    .record({
+      row: fc.nat(4),
+      total: fc.nat(8),
+      failed: fc.nat(4),
+      limit: fc.option(fc.constantFrom<LimitName>("consecutiveBlocks", "totalBlocks"), { nil: undefined }),
+    })
+    .map(({ row, total, failed, limit }): LimitStatus => ({
+      counters: counts(row, total, failed),
+      ...(limit ? { limit } : {}),
+    }));
+
+  test("calls that are added one by one come, after each, to what the step counted at once comes to", () => {
+    fc.assert(
+      fc.property(anyStart, fc.array(call, { maxLength: 8 }), anyLimits, (start, calls, given) => {
+        const tally = new StepTally(start, given);
+        expect(tally.count).toEqual(countStep(start, [], given));
+        for (const [index, item] of calls.entries())
+          expect(tally.add(item).count).toEqual(countStep(start, calls.slice(0, index + 1), given));
+      }),
+    );
+  });
+
+  test("a copy goes on from where it was taken, and neither changes the other", () => {
+    const list = fc.array(call, { maxLength: 6 });
+    fc.assert(
+      fc.property(anyStart, list, list, anyLimits, (start, earlier, later, given) => {
+        const tally = new StepTally(start, given);
+        for (const item of earlier) tally.add(item);
+        const copy = tally.copy();
+        for (const item of later) copy.add(item);
+        expect(copy.count).toEqual(countStep(start, [...earlier, ...later], given));
+        expect(tally.count).toEqual(countStep(start, earlier, given));
       }),
     );
   });

@@ -119,6 +119,60 @@ describe("operations that this process did not make", () => {
     expect(reduceState(state, issue({ ...operation }), LIMITS)).not.toBe(state);
   });
 
+  test("a call that was sent, or a mark, of this process changes what it names and no count", () => {
+    const state = reduce([says([counted(0)], { waiting: waiting(1) })]);
+    const marked = reduce(
+      [
+        { op: "sent", ...at, id: "id-0" },
+        { op: "trusted", ...at },
+      ],
+      state,
+    );
+    expect(marked).toEqual({ ...state, step: { ...state.step, sent: "id-0", trusted: true } });
+  });
+
+  test("the same words written anew are another operation", () => {
+    const operation = issue({ op: "turn", turn: "turn-2" });
+    const stored: unknown = JSON.parse(JSON.stringify(operation));
+    expect(reduceState(STARTED, stored, LIMITS)).toBe(STARTED);
+    expect(reduceState(STARTED, operation, LIMITS).turn).toBe("turn-2");
+  });
+
+  describe("whatever they say", () => {
+    const operation = fc.record(
+      {
+        op: fc.oneof(fc.constantFrom("turn", "answered", "sent", "trusted", "call"), fc.string()),
+        turn: fc.constantFrom("turn-1", "turn-2", ""),
+        messageId: fc.constantFrom("message-1", "message-2"),
+        id: fc.constant("id-0"),
+        calls: fc.constant([counted(0, "allowed")]),
+        approvals: fc.constant(approvals),
+        decisions: fc.constant([{ messageId: "message-1", toolCallId: "id-0", text: "approved" }]),
+      },
+      { requiredKeys: ["op", "turn", "messageId", "calls"] },
+    );
+    const state = reduce([says([counted(0), counted(1)], { waiting: waiting(2) })]);
+
+    test("all but a call of this turn leave the very same state", () => {
+      const ofOthers = operation.filter(({ op, turn }) => op !== "call" || turn !== "turn-1");
+      fc.assert(
+        fc.property(fc.oneof(ofOthers, fc.anything()), (update) => {
+          expect(reduceState(state, update, LIMITS)).toBe(state);
+        }),
+      );
+    });
+
+    test("a call of this turn approves nothing, remembers no person's word and begins no turn", () => {
+      fc.assert(
+        fc.property(operation, (update) => {
+          const next = reduceState(state, { ...update, op: "call" }, LIMITS);
+          expect(next).toMatchObject({ turn: "turn-1", step: { approvals: [] } });
+          expect(next).not.toHaveProperty("approverDecisions");
+        }),
+      );
+    });
+  });
+
   test("a call counts out of a store too, under the id of its turn and never under none", () => {
     expect(counters(reduceState(STARTED, says([counted(0)]), LIMITS)).totalBlocks).toBe(1);
     expect(reduceState(INITIAL, says([counted(0)], { turn: "" }), LIMITS)).toBe(INITIAL);
@@ -153,6 +207,37 @@ describe("calls that the classifier blocked", () => {
     expect(digests(reduce([answers([])], state))).toEqual(["digest-0"]);
     expect(digests(reduce([answers([{ id: "x", name: "y", digest: "z" }])], state))).toEqual([]);
     expect(digests(reduce([{ op: "turn", turn: "turn-2" }], state))).toBeUndefined();
+  });
+});
+
+describe("calls that the classifier blocked, whatever comes in", () => {
+  const operation = fc.oneof(
+    { weight: 6, arbitrary: fc.nat(60).map((index) => says([blocked(index)], { messageId: `m-${index}` })) },
+    fc.constantFrom(answers([]), answers([{ id: "x", name: "y", digest: "z" }])),
+    fc.constant({ op: "turn", turn: "turn-1" }),
+  );
+
+  test("they are the newest of the turn since the last approval, each once", () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 120 }), (operations) => {
+        let expected: string[] = [];
+        for (const one of operations) {
+          const ends = one.op === "turn" || ("approvals" in one && one.approvals.length > 0);
+          if (ends) expected = [];
+          if (!("waiting" in one) && one.op === "call") {
+            const digest = (one as CallOperation).calls[0]!.blocked!.digest;
+            expected = [digest, ...expected.filter((known) => known !== digest)].slice(0, MAX_BLOCKED_CALLS);
+          }
+        }
+        expect(digests(reduce(operations)) ?? []).toEqual(expected);
+      }),
+    );
+  });
+
+  test("a person's rejection of a blocked call is remembered as a block, another one is not", () => {
+    const rejected = { ...blocked(1), outcome: "rejected" as const };
+    const state = reduce([says([blocked(0)]), { ...answers([]), calls: [rejected, counted(2, "rejected")] }]);
+    expect(digests(state)).toEqual(["digest-1", "digest-0"]);
   });
 });
 

@@ -9,6 +9,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { type StartGate, proxyTool } from "../../src/tool-call/proxied-tool.js";
 import { VERSIONS, answerTo, play } from "../kit/agent.js";
+import { onToolCall } from "../kit/middlewares.js";
 import { call } from "../kit/model.js";
 
 const open: StartGate = (input, config, run) => run(input, config);
@@ -356,5 +357,40 @@ describe.each(VERSIONS)("an allowed call of every kind of tool, %s", (version) =
     expect(answerTo(messages, "a")).toMatchObject({ status: "error" });
     expect(answerTo(messages, "a").text).toMatch(/expected schema/);
     expect(model.callCount).toBe(2);
+  });
+
+  const playWith = async (change: Parameters<typeof onToolCall>[0]) => {
+    ran.mockClear();
+    const strict = tool(note, { ...NAMED, schema: z.object({ path: z.string() }) });
+    return play({
+      version,
+      turns: [call("delete_file", { path: "a" }, "a"), "end"],
+      tools: [strict],
+      classifier: fakeDecisionModel().always(({ args }) => (args.path === "/prod" ? 0.9 : 0)),
+      inside: [onToolCall(change)],
+    });
+  };
+
+  describe("behind the guard, of a call that was refused at its start", () => {
+    test("a middleware that makes an error of the refusal does not take it from the agent", async () => {
+      const { messages, records } = await playWith(async (request, handler) => {
+        const { toolCall } = request;
+        const result = await handler({ ...request, toolCall: { ...toolCall, args: { path: "/prod" } } });
+        if ((result as ToolMessage).status === "error") throw new Error("The tool failed.");
+        return result;
+      });
+      expect(ran).not.toHaveBeenCalled();
+      expect(answerTo(messages, "a").text).toMatch(/^Auto mode blocked the call to delete_file/);
+      expect(records).toMatchObject([{ outcome: "blocked", executed: "judged again", risk: 0.9 }]);
+    });
+
+    test("a call that is started without arguments can be neither judged nor run", async () => {
+      const { messages, records } = await playWith(({ tool: guarded, toolCall: { id, name } }) => {
+        return (guarded as unknown as Runnable).invoke({ type: "tool_call", id, name });
+      });
+      expect(ran).not.toHaveBeenCalled();
+      expect(answerTo(messages, "a").text).toMatch(/did not run: its arguments are not a JSON object/);
+      expect(records).toMatchObject([{ outcome: "malformed", executed: "judged again", argsDigest: "" }]);
+    });
   });
 });
