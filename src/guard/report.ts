@@ -41,7 +41,7 @@ export function failureFacts(decided: DecidedCall): ErrorFacts {
 }
 
 /** The risk that was found, by this request or an earlier one. */
-export function riskOf({ finding }: DecidedCall): number | undefined {
+function riskOf({ finding }: DecidedCall): number | undefined {
   if (finding.kind === "repeated") return finding.risk;
   return finding.kind === "judged" && "risk" in finding.answered ? finding.answered.risk : undefined;
 }
