@@ -222,8 +222,8 @@ class ReplyWriter {
     if (known) return known;
     const sameIndex = calls.findLast((call) => index !== undefined && call.providerIndex === index);
     const continued = index === undefined ? calls.at(-1) : sameIndex;
-    const isOther = id ? continued?.providerId !== undefined : Boolean(name) && Boolean(continued?.name);
-    if (continued && !isOther) return continued;
+    // A call is named once: a second name is another call's.
+    if (continued && !(name && continued.name)) return continued;
     const call: CallBlock = {
       kind: "call",
       providerId: undefined,

@@ -31,7 +31,10 @@ describe("any reply in any pieces", () => {
   const call = fc.record({
     kind: fc.constant("call" as const),
     name: fc.constantFrom("Bash", "Read", "mcp__db__query"),
-    input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 }),
+    // As JSON keeps it: there is no -0 in it.
+    input: fc
+      .dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 })
+      .map((input) => JSON.parse(JSON.stringify(input)) as Json),
     cuts: fc.array(fc.record({ at: fc.nat(40), late: fc.nat(35) }), { maxLength: 4 }),
   });
   // How a provider names the call that a piece belongs to.
@@ -107,9 +110,12 @@ describe("any reply in any pieces", () => {
   });
 
   test("ends at the first stop sequence, wherever the pieces are cut, and sends nothing of it", async () => {
-    const words = fc.array(fc.constantFrom("a", "b", "</", "/blo", "ck>", "</block>", "STOP", "ST", " "), {
-      maxLength: 12,
-    });
+    const words = fc.array(
+      fc.constantFrom("a", "<", "</", "blo", "ck>", "</block>", "STOP", "ST", "OP", " "),
+      {
+        maxLength: 12,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(words, async (pieces) => {
         const all = pieces.join("");
