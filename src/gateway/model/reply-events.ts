@@ -214,16 +214,17 @@ class ReplyWriter {
 
   /**
    * The call that a piece belongs to. Providers name it by id, by index or by both; some send no id, or one for
-   * the first piece alone; some number each of their calls 0.
+   * the first piece alone; some number each of their calls 0, and some give all of them one id.
    */
-  #callOf({ id, index, name }: ToolCallPiece): CallBlock {
+  #callOf({ id, index, name, args }: ToolCallPiece): CallBlock {
     const calls = this.#blocks.filter((block) => block.kind === "call");
-    const known = id ? calls.findLast((call) => call.providerId === id) : undefined;
-    if (known) return known;
-    const sameIndex = calls.findLast((call) => index !== undefined && call.providerIndex === index);
-    const continued = index === undefined ? calls.at(-1) : sameIndex;
+    const isAt = (call: CallBlock) => index === undefined || call.providerIndex === index;
+    const known = id ? calls.findLast((call) => call.providerId === id && isAt(call)) : undefined;
+    // Arguments after a whole object belong to another call.
+    if (known && !(args && isWhole(known))) return known;
     // A call is named once: a second name is another call's.
-    if (continued && !(name && continued.name)) return continued;
+    const last = calls.findLast((call) => isAt(call));
+    if (last && !(name && last.name)) return last;
     const call: CallBlock = {
       kind: "call",
       providerId: undefined,

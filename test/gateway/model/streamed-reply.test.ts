@@ -269,6 +269,28 @@ describe("a call", () => {
     }
   });
 
+  test.each<[string, readonly (number | undefined)[]]>([
+    ["that are numbered", [0, 1]],
+    ["that are not", [undefined, undefined]],
+  ])("stays apart from another with the same id, for calls %s", async (_, indexes) => {
+    const pieces = indexes.map((index, at) => ({
+      content: "",
+      tool_call_chunks: [
+        {
+          type: "tool_call_chunk" as const,
+          id: "call",
+          name: "Bash",
+          args: `{"at":${at}}`,
+          ...(index === undefined ? {} : { index }),
+        },
+      ],
+    }));
+    for (const { content } of await bothReplies([...pieces, finished()], { tools: TOOLS })) {
+      expect(content).toMatchObject([{ id: "call", input: { at: 0 } }, { input: { at: 1 } }]);
+      expect(new Set(content.map((block) => (block.type === "tool_use" ? block.id : ""))).size).toBe(2);
+    }
+  });
+
   test("is the only one where the client allows no other, and there is none where it allows none", async () => {
     const pieces = [{ content: "Well." }, saying("a"), saying("b", 1), finished("tool_calls")];
     const counts = async (tool_choice: Parameters<typeof bothReplies>[1]) =>
