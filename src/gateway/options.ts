@@ -1,12 +1,14 @@
 import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
+import { ConfigurationError } from "../errors.js";
 import { type Classifier, classifierView } from "../guard/classify.js";
 import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
 import { namePattern } from "../name-pattern.js";
-import { check } from "../option-problem.js";
+import { check, mismatch } from "../option-problem.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
-import type { SafeguardRecord } from "./record.js";
+import { createModelUpstream, type UpstreamModel } from "./model/model-upstream.js";
+import { notify, type SafeguardRecord } from "./record.js";
 import { functionUpstream, httpUpstream, type Upstream } from "./upstream.js";
 import { readUpstreamUrl, UPSTREAM_URL } from "./upstream-url.js";
 
@@ -18,9 +20,19 @@ export interface SafeguardsOptions {
   /**
    * The Anthropic-compatible service behind the gateway: its base URL, before whose path each request's
    * own is put (`https://host/anthropic` + `/v1/messages`), or a function that sends a request and gives
-   * a reply with a decoded body, as `fetch` does. Required.
+   * a reply with a decoded body, as `fetch` does. Required, unless `model` is given.
    */
-  upstream: string | URL | ((request: Request) => Promise<Response>);
+  upstream?: string | URL | ((request: Request) => Promise<Response>);
+  /**
+   * A LangChain chat model that answers instead of an upstream: one that can call tools, or a function that makes
+   * one for each request from the request's `maxTokens`, `temperature` and `topP`. Not beside `upstream`.
+   *
+   * @example
+   * ```ts
+   * createSafeguardsHandler({ model: new ChatOpenAI({ model: "gpt-5-mini" }), classifier });
+   * ```
+   */
+  model?: UpstreamModel;
   /** A decision model, or any Runnable with its request and response. Required. */
   classifier: Classifier;
   /** A call whose risk is at or above it is flagged. 0..1, default 0.5. */
@@ -60,7 +72,7 @@ export interface SafeguardsOptions {
   onJudged?: (record: SafeguardRecord) => void | Promise<void>;
   /** Called once when the upstream refused `safeguards`: from then on requests go to it without. */
   onStrictUpstream?: () => void | Promise<void>;
-  /** Called when a request got no reply from the upstream. Treated like `onJudged`. */
+  /** Called when a request got no reply from the upstream, or when a `model` failed. Treated like `onJudged`. */
   onUpstreamError?: (error: unknown) => void | Promise<void>;
 }
 
@@ -116,10 +128,13 @@ const modelName = z.string(MODELS).min(1, MODELS);
 
 const schema = z.strictObject(
   {
-    upstream: z.custom<SafeguardsOptions["upstream"]>(
-      (value) => typeof value === "function" || readUpstreamUrl(value) !== undefined,
-      UPSTREAM,
-    ),
+    upstream: z
+      .custom<SafeguardsOptions["upstream"]>(
+        (value) => typeof value === "function" || readUpstreamUrl(value) !== undefined,
+        UPSTREAM,
+      )
+      .optional(),
+    model: z.unknown().optional(),
     classifier,
     threshold: threshold.optional(),
     timeoutMs: milliseconds,
@@ -134,7 +149,7 @@ const schema = z.strictObject(
     onStrictUpstream: optionalFunction("a function"),
     onUpstreamError: optionalFunction("a function that takes an error"),
   },
-  "an object with at least upstream and classifier",
+  "an object with at least classifier, and upstream or model",
 );
 
 /**
@@ -144,9 +159,8 @@ const schema = z.strictObject(
  */
 export function resolveOptions(options: SafeguardsOptions): Settings {
   const given = check(schema, options, "") as SafeguardsOptions;
-  const { upstream } = given;
   return Object.freeze({
-    upstream: typeof upstream === "function" ? functionUpstream(upstream) : httpUpstream(new URL(upstream)),
+    upstream: chooseUpstream(given),
     classifier: given.classifier,
     threshold: given.threshold ?? 0.5,
     timeoutMs: given.timeoutMs ?? 30_000,
@@ -162,4 +176,15 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
     onStrictUpstream: given.onStrictUpstream,
     onUpstreamError: given.onUpstreamError,
   });
+}
+
+function chooseUpstream({ upstream, model, onUpstreamError }: SafeguardsOptions): Upstream {
+  if (model !== undefined) {
+    if (upstream !== undefined) throw new ConfigurationError("model", "cannot be given beside upstream");
+    const onError = (error: unknown) => void notify("onUpstreamError", onUpstreamError, error);
+    return functionUpstream(createModelUpstream(model, { onError }));
+  }
+  if (upstream === undefined)
+    throw new ConfigurationError("upstream", mismatch(upstream, `${UPSTREAM}; or give a model`));
+  return typeof upstream === "function" ? functionUpstream(upstream) : httpUpstream(new URL(upstream));
 }

@@ -36,11 +36,20 @@ describe("the command line", () => {
     expect(readCommandLine([...FINE, ...flags], env)).toMatchObject({ mapModel: { x: "y", z: "w" } });
   });
 
+  test("takes a chat model in the place of an upstream", () => {
+    const flags = ["gateway", "--classifier", "provenance"];
+    const expected = { model: "ollama:qwen3:8b", classifier: "provenance" };
+    const settings = readCommandLine([...flags, "--model", "ollama:qwen3:8b"], {});
+    expect(settings).toMatchObject(expected);
+    expect(settings).not.toHaveProperty("upstream");
+    expect(readCommandLine(flags, { AUTO_MODE_MODEL: "ollama:qwen3:8b" })).toMatchObject(expected);
+  });
+
   test("help names every flag with its variable", () => {
     expect(readCommandLine(["--help"], {})).toBe("help");
     expect(readCommandLine(["gateway", "-h"], {})).toBe("help");
     expect(readCommandLine(["--version"], {})).toBe("version");
-    const flags = ["upstream", "classifier", "port", "host", "timeout-ms", "threshold", "map-model"];
+    const flags = ["upstream", "model", "classifier", "port", "host", "timeout-ms", "threshold", "map-model"];
     for (const flag of flags) {
       const variable = `AUTO_MODE_${flag.toUpperCase().replace("-", "_")}`;
       expect(USAGE).toMatch(new RegExp(`--${flag} .*${variable}`));
@@ -58,6 +67,11 @@ describe("the command line", () => {
       /--upstream.*AUTO_MODE_UPSTREAM.*fragment$/,
     ],
     ["an upstream with a key", ["gateway", "--upstream", "http://sk-1@h"], /--upstream.*without credentials/],
+    [
+      "an upstream and a model",
+      [...FINE, "--model", "sk-1:m"],
+      /"--model.*AUTO_MODE_MODEL.*beside --upstream/,
+    ],
     ["no classifier", FINE.slice(0, 3), /--classifier.*AUTO_MODE_CLASSIFIER.*missing/],
     ["a port that is none", [...FINE, "--port", "sk-1"], /--port.*AUTO_MODE_PORT.*whole number/],
     ["an empty port", [...FINE, "--port", " "], /--port.*whole number/],

@@ -145,6 +145,33 @@ describe("the gateway command", () => {
     expect(await ended).toBe(0);
   });
 
+  test("puts any chat model behind it, and logs what failed there without its words", async () => {
+    let failing = false;
+    const ollama = await startUpstream((_, response) => {
+      if (failing) response.writeHead(500, { "content-type": "application/json" });
+      if (failing) return void response.end('{"error":"sk-secret"}');
+      const tool_calls = [{ function: { name: "Bash", arguments: { command: "ls" } } }];
+      const chunk = { model: "m", created_at: "2026-01-01T00:00:00Z" };
+      const calls = {
+        ...chunk,
+        message: { role: "assistant", content: "", tool_calls },
+        done: false,
+      };
+      const end = { ...chunk, message: { role: "assistant", content: "" }, done: true, done_reason: "stop" };
+      response.end(`${JSON.stringify(calls)}\n${JSON.stringify(end)}\n`);
+    });
+    const { url, lines, out } = await start(["--model", "ollama:qwen3:8b", "--classifier", "provenance"], {
+      OLLAMA_BASE_URL: ollama.url,
+    });
+    const judged = await send(url, request());
+    const [id] = Object.values(judged.raw.match(/"id":"(?<id>[^"]+)","name":"Bash"/)?.groups ?? {});
+    expect(judged.results).toEqual(available({ [String(id)]: notFlagged }));
+    failing = true;
+    expect((await send(url, request())).status).toBe(500);
+    await until(() => lines().some(({ event }) => event === "upstream_error"));
+    expect(out.stdout + out.stderr).not.toContain("sk-secret");
+  });
+
   test("prints nothing but its lines when the upstream fails midway or is gone", async () => {
     const upstream = await startUpstream((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("data: {}\n\n");

@@ -6,13 +6,16 @@ import {
 } from "langchain-auto-mode/safeguards";
 import { describe, expect, test, vi } from "vitest";
 import { message, request, toolUse } from "./messages.js";
+import { ScriptedChatModel } from "./model/scripted-chat-model.js";
 import { ScriptedClassifier } from "./scripted-classifier.js";
 
 const fine: SafeguardsOptions = { upstream: "http://h", classifier: new ScriptedClassifier() };
 
 describe("the options", () => {
   test.each<[string, Record<string, unknown>, string]>([
-    ["no upstream", { upstream: undefined }, "upstream"],
+    ["no upstream and no model", { upstream: undefined }, "upstream"],
+    ["a model beside an upstream", { model: new ScriptedChatModel([]) }, "model"],
+    ["a model that is a name", { upstream: undefined, model: "sk-1" }, "model"],
     ["an upstream that is no URL", { upstream: "sk-1" }, "upstream"],
     ["an upstream of another protocol", { upstream: "file:///sk-1" }, "upstream"],
     ["an upstream with credentials", { upstream: "http://sk-1@h" }, "upstream"],

@@ -5,7 +5,10 @@ import { readUpstreamUrl, UPSTREAM_URL } from "../upstream-url.js";
 
 /** What the gateway command is started with. */
 export interface GatewaySettings {
-  readonly upstream: string;
+  /** The base URL of what answers, unless it is a model. */
+  readonly upstream?: string;
+  /** `PROVIDER:NAME` of the chat model that answers. */
+  readonly model?: string;
   readonly classifier: string;
   readonly host: string;
   readonly port: number;
@@ -14,11 +17,13 @@ export interface GatewaySettings {
   readonly mapModel: Readonly<Record<string, string>>;
 }
 
-export const USAGE = `Usage: langchain-auto-mode gateway --upstream URL --classifier WHICH [options]
+export const USAGE = `Usage: langchain-auto-mode gateway (--upstream URL | --model PROVIDER:NAME) --classifier WHICH [options]
 
-Answers the safeguards of Claude Code's auto mode in front of an Anthropic-compatible upstream.
+Answers the safeguards of Claude Code's auto mode in front of an Anthropic-compatible upstream, or of any
+chat model that LangChain has a package for.
 
   --upstream URL        the upstream's base URL                        AUTO_MODE_UPSTREAM
+  --model PROVIDER:NAME a chat model instead of an upstream            AUTO_MODE_MODEL
   --classifier WHICH    who judges the tool calls                      AUTO_MODE_CLASSIFIER
                           chat:PROVIDER:MODEL     a chat model
                           systemone[:MODEL]       TYPESAFE_BASE_URL, TYPESAFE_API_KEY
@@ -34,6 +39,8 @@ Answers the safeguards of Claude Code's auto mode in front of an Anthropic-compa
 
 A flag goes before its environment variable. GET /health answers 200 once the gateway is ready.
 `;
+
+const CLASSIFIER = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -53,19 +60,12 @@ export function readCommandLine(
     throw new ConfigurationError("command", "is missing; the one command is gateway");
   if (positionals.length !== 1 || positionals[0] !== "gateway")
     throw new ConfigurationError("command", "is not known; the one command is gateway");
-  const given = (flag: "upstream" | "classifier" | "host" | "port" | "timeout-ms" | "threshold") =>
+  const given = (flag: "upstream" | "model" | "classifier" | "host" | "port" | "timeout-ms" | "threshold") =>
     values[flag] ?? (env[variableOf(flag)] || undefined);
-  const required = (flag: "upstream" | "classifier", expected: string) =>
-    given(flag) ?? fail(flag, "is missing", expected);
   const pairs = values["map-model"] ?? (env["AUTO_MODE_MAP_MODEL"] || undefined)?.split(",") ?? [];
-  const upstream = required("upstream", "the base URL of an Anthropic-compatible service");
-  if (!readUpstreamUrl(upstream)) fail("upstream", "is not usable", UPSTREAM_URL);
   return {
-    upstream,
-    classifier: required(
-      "classifier",
-      "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance",
-    ),
+    ...readTarget(given("upstream"), given("model")),
+    classifier: given("classifier") ?? fail("classifier", "is missing", CLASSIFIER),
     host: given("host") ?? "127.0.0.1",
     port: readNumber("port", given("port") ?? "4000", "a whole number from 0 to 65535", isPort),
     timeoutMs: readNumber(
@@ -84,9 +84,21 @@ export function readCommandLine(
   };
 }
 
+/** What answers the requests: an upstream or a model. */
+function readTarget(upstream: string | undefined, model: string | undefined) {
+  if (model !== undefined) {
+    if (upstream !== undefined) fail("model", "cannot be given beside --upstream", "one of them");
+    return { model };
+  }
+  if (upstream === undefined)
+    return fail("upstream", "is missing", "the base URL of an Anthropic-compatible service, or --model");
+  return readUpstreamUrl(upstream) ? { upstream } : fail("upstream", "is not usable", UPSTREAM_URL);
+}
+
 const withValue = { type: "string" } as const;
 const FLAGS = {
   upstream: withValue,
+  model: withValue,
   classifier: withValue,
   host: withValue,
   port: withValue,

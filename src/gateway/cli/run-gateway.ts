@@ -2,6 +2,7 @@ import { ConfigurationError } from "../../errors.js";
 import { chooseClassifier } from "../../classifiers/classifier-choice.js";
 import type { GatewaySettings } from "./command-line.js";
 import { createSafeguardsHandler } from "../handler.js";
+import { loadChatModel } from "../model/load-chat-model.js";
 import { errorCode, logLine } from "./log-line.js";
 import { startServer } from "./server.js";
 
@@ -34,10 +35,11 @@ export function refuseOwnAddress(
 
 /** Runs a gateway in the foreground until the process is told to stop. Resolves once it listens. */
 export async function runGateway(settings: GatewaySettings): Promise<void> {
-  const { host, port, classifier, ...options } = settings;
+  const { host, port, classifier, model, ...options } = settings;
   refuseOwnAddress({ host, port }, process.env);
   const handler = createSafeguardsHandler({
     ...options,
+    ...(model === undefined ? {} : { model: await loadChatModel(model) }),
     classifier: await chooseClassifier(classifier),
     onJudged: (record) => logLine("judged", record),
     onStrictUpstream: () => logLine("upstream_refuses_safeguards", {}),
