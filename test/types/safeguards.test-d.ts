@@ -1,14 +1,21 @@
 import type { BaseDecisionModel } from "@langchain/core/decisions";
+import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import {
   type AllowAnswer,
+  type CallSettings,
+  createModelUpstream,
   createSafeguardsHandler,
+  loadChatModel,
   type SafeguardRecord,
   type SafeguardsHandler,
   type SafeguardsOptions,
+  type UpstreamModel,
 } from "langchain-auto-mode/safeguards";
 import { expectTypeOf, test } from "vitest";
 
 declare const classifier: BaseDecisionModel;
+declare const chatModel: BaseChatModel;
+declare const small: BaseChatModel;
 
 test("a handler takes a Request and gives a Response", () => {
   expectTypeOf(createSafeguardsHandler).returns.toEqualTypeOf<SafeguardsHandler>();
@@ -23,6 +30,16 @@ test("any decision model is a classifier; an upstream is an address or a functio
   createSafeguardsHandler({ upstream: "http://h" });
   // @ts-expect-error: unknown option
   createSafeguardsHandler({ upstream: "http://h", classifier, treshold: 1 });
+});
+
+test("a chat model stands in the place of an upstream, or a function that makes one for a request", () => {
+  expectTypeOf({ model: chatModel, classifier }).toExtend<SafeguardsOptions>();
+  const make = async (settings: CallSettings) => (settings.maxTokens > 100 ? chatModel : small);
+  expectTypeOf({ model: make, classifier }).toExtend<SafeguardsOptions>();
+  expectTypeOf(loadChatModel).returns.resolves.toExtend<UpstreamModel>();
+  expectTypeOf(createModelUpstream).returns.toEqualTypeOf<(request: Request) => Promise<Response>>();
+  // @ts-expect-error: a name is no model
+  createSafeguardsHandler({ model: "openai:gpt-5-mini", classifier });
 });
 
 test("allow answers with one of three words", () => {

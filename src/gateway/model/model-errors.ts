@@ -62,7 +62,7 @@ function withoutStatus(
     return new ApiError(400, `The model's LangChain package refused the request: ${words}`, options);
   const sentence = hasStarted
     ? "The model's service broke off its reply."
-    : "The model's service could not be reached.";
+    : "The model gave no answer: its service could not be reached, or its package failed.";
   return new ApiError(502, sentence, options);
 }
 
