@@ -15,10 +15,10 @@ import type { MonitorView } from "./transcript/view.js";
  *
  * @example
  * ```ts
- * const writes: ToolPredicate = (tool) => tool.metadata?.annotations?.readOnlyHint !== true;
+ * const sends: ToolPredicate = (tool) => tool.name.startsWith("send_");
  * ```
  */
-export type ToolPredicate = (tool: ClientTool | ServerTool) => boolean;
+export type ToolPredicate = (tool: ClientTool) => boolean;
 
 /** Selects tools: an exact name, a name with `*` for any characters, a tool object, or a predicate. */
 export type ToolSelector = string | ClientTool | ToolPredicate;

@@ -5,7 +5,9 @@ import { complaint, SnippetProject } from "./snippets/project.js";
 import { readPage } from "./snippets/read.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const files = ["", "examples/"].flatMap((folder) => (existsSync(root + folder) ? markdownFiles(folder) : []));
+const files = ["", "docs/", "examples/"].flatMap((folder) =>
+  existsSync(root + folder) ? markdownFiles(folder) : [],
+);
 const pages = files.map((file) => readPage(file, readFileSync(`${root}${file}`, "utf8")));
 const snippets = pages.flatMap((page) => page.snippets);
 const runnable = snippets
@@ -18,6 +20,25 @@ describe("the snippets of the documentation", () => {
 
   test("README.md is among the pages, and has snippets that run", () => {
     expect(runnable.map(([, { file }]) => file)).toContain("README.md");
+  });
+
+  test("the README is at most 12 KB and each page at most 10 KB: a page that nobody finishes helps nobody", () => {
+    const tooLong = files
+      .filter((file) => !file.startsWith("examples/") && file !== "CHANGELOG.md")
+      .map((file) => ({ file, bytes: Buffer.byteLength(readFileSync(`${root}${file}`)) }))
+      .filter(({ file, bytes }) => bytes > (file === "README.md" ? 12_000 : 10_000));
+    expect(tooLong).toEqual([]);
+  });
+
+  test("every link to a file of this project leads somewhere", () => {
+    const broken = files.flatMap((file) => {
+      const folder = file.slice(0, file.lastIndexOf("/") + 1);
+      const links = readFileSync(`${root}${file}`, "utf8").matchAll(/\]\((?!https?:|#)([^)#\s]+)/g);
+      return [...links].flatMap(([, target]) =>
+        existsSync(`${root}${folder}${target}`) ? [] : [`${file}: ${target}`],
+      );
+    });
+    expect(broken).toEqual([]);
   });
 
   test("every block is in a language that says how it is checked, and every printed text is marked", () => {

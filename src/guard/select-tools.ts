@@ -29,7 +29,7 @@ interface Matcher {
 function isSelectedBy(predicate: ToolPredicate, tool: ClientTool | ServerTool | undefined): boolean {
   if (tool === undefined) return true;
   try {
-    const isSelected: unknown = predicate(tool);
+    const isSelected: unknown = predicate(tool as ClientTool);
     return isSelected !== false;
   } catch {
     return true;
