@@ -7,6 +7,8 @@ export type {
   PrecheckAnswer,
   PrecheckCall,
   PrecheckContext,
+  ToolPredicate,
+  ToolSelector,
 } from "./options.js";
 export type { Classifier } from "./guard/classify.js";
 export type { Limits } from "./limits/counters.js";

@@ -31,7 +31,7 @@ chat model that LangChain has a package for.
                           provenance              offline, without a model
   --port PORT           default 4000; 0 takes a free one               AUTO_MODE_PORT
   --host HOST           default 127.0.0.1                              AUTO_MODE_HOST
-  --timeout-ms MS       for one judgement, default 30000               AUTO_MODE_TIMEOUT_MS
+  --timeout-ms MS       for one judgment, default 30000                AUTO_MODE_TIMEOUT_MS
   --threshold RISK      flagged at or above it, 0 to 1, default 0.5    AUTO_MODE_THRESHOLD
   --map-model FROM=TO   ask the upstream for TO, repeatable            AUTO_MODE_MAP_MODEL (FROM=TO,FROM=TO)
   --help                print this
