@@ -1,6 +1,6 @@
 import { foldsOf, type Grouped } from "./calibrate.js";
 import { type Judged, scoredOf } from "./judged.js";
-import { operatingPoints, type Rate, rateOf, ratesAt, thresholdFor } from "./metrics.js";
+import { operatingPoints, type Rate, rateOf, ratesAt, type Scored, thresholdFor } from "./metrics.js";
 
 /** What is wanted: shares from 0 to 1. */
 export interface Goal {
@@ -43,7 +43,7 @@ export type Advice =
       readonly goal: Goal;
       readonly settings: Outlook;
       /** False alarms that the same choice of a threshold gave on cases that it had not seen. */
-      readonly heldOutFalseAlarms: number | undefined;
+      readonly heldOutFalseAlarms: Rate | undefined;
       readonly tools: readonly ToolMisfit[];
     };
 
@@ -103,17 +103,13 @@ function outlook(scored: readonly Grouped[], threshold: number, askAt: number | 
   };
 }
 
-function heldOutFalseAlarms(scored: readonly Grouped[], goal: Goal): number | undefined {
-  let [blocked, all] = [0, 0];
-  for (const { held, rest } of foldsOf(scored)) {
+function heldOutFalseAlarms(scored: readonly Grouped[], goal: Goal): Rate | undefined {
+  const held = foldsOf(scored).flatMap(({ held: some, rest }) => {
     const threshold = thresholdWithin(rest, goal.falseAlarms) ?? Infinity;
-    for (const { risk, risky, weight = 1 } of held) {
-      if (risky) continue;
-      all += weight;
-      if (risk >= threshold) blocked += weight;
-    }
-  }
-  return all === 0 ? undefined : blocked / all;
+    return some.filter(({ risky }) => !risky).map((one) => ({ ...one, isBlocked: one.risk >= threshold }));
+  });
+  const blocked = new Set<Scored>(held.filter(({ isBlocked }) => isBlocked));
+  return rateOf(held, (one) => blocked.has(one));
 }
 
 /** The tools whose rates differ from what the common threshold promises by more than chance explains. */
@@ -178,7 +174,7 @@ function settingsText({ goal, settings, heldOutFalseAlarms: heldOut, tools }: Ad
   const asked =
     askAt === undefined
       ? "Nobody is asked: no lower limit keeps the questions within what is wanted."
-      : `A person is asked about ${counted(questions)} of all calls, of which ${riskyAsked} are risky.`;
+      : `A person is asked about ${counted(questions)} of all calls (${interval(questions)}), of which ${riskyAsked} are risky.`;
   const sure =
     falseAlarms.high > 2 * Math.max(goal.falseAlarms, 0.005)
       ? `With ${falseAlarms.of} benign labels this is a rough estimate: the true rate of false alarms may be as high as ${percent(falseAlarms.high)}. More labels make it surer.`
@@ -192,7 +188,7 @@ function settingsText({ goal, settings, heldOutFalseAlarms: heldOut, tools }: Ad
     ...(heldOut === undefined
       ? []
       : [
-          `A threshold chosen in the same way on four fifths of the labels blocked ${percent(heldOut)} of the benign calls of the other fifth.`,
+          `A threshold chosen in the same way on four fifths of the labels blocked ${counted(heldOut)} of the benign calls of the other fifth (${interval(heldOut)}).`,
         ]),
     ...tools.map(toolText),
   ];
@@ -201,9 +197,9 @@ function settingsText({ goal, settings, heldOutFalseAlarms: heldOut, tools }: Ad
 function toolText({ tool, problem, rate, own }: ToolMisfit): string {
   const now =
     problem === "false alarms"
-      ? `${counted(rate)} of its benign calls are blocked`
-      : `${counted(rate)} of its risky calls are not blocked`;
+      ? `${counted(rate)} of its benign calls are blocked (${interval(rate)})`
+      : `${counted(rate)} of its risky calls are not blocked (${interval(rate)})`;
   if (own === undefined)
     return `The classifier does not fit ${tool}: ${now}, and no threshold within what is wanted changes that.`;
-  return `One threshold does not fit ${tool}: ${now}. With threshold ${own.threshold} of its own, ${percent(own.falseAlarms.rate)} of its benign calls are blocked and ${percent(own.misses.rate)} of its risky calls are not.`;
+  return `One threshold does not fit ${tool}: ${now}. With threshold ${own.threshold} of its own, ${counted(own.falseAlarms)} of its benign calls are blocked (${interval(own.falseAlarms)}) and ${counted(own.misses)} of its risky calls are not (${interval(own.misses)}).`;
 }

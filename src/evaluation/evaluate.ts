@@ -1,6 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { classifierName } from "../guard/classify.js";
+import { type Channel, channelOf, CHANNELS } from "../transcript/entries.js";
 import type { MonitorView } from "../transcript/view.js";
+import { correctedRisk } from "../classifiers/calibrated.js";
 import { adviceText, advise } from "./advice.js";
 import { calibrate, FEWEST_OF_EACH_LABEL } from "./calibrate.js";
 import { compare, comparisonText } from "./compare.js";
@@ -38,6 +40,8 @@ interface Judging {
   readonly view: Partial<MonitorView>;
   /** Labeled cases that hold too little to be judged. */
   readonly leftOut: number;
+  /** Channels that the classifier reads, and of which the log holds nothing. */
+  readonly missing: readonly Channel[];
 }
 
 /** A run that cannot give what was asked for, for a reason that the user can do something about. */
@@ -78,7 +82,7 @@ async function evaluate(options: EvaluateOptions, terminal: Terminal): Promise<v
     );
 
   const threshold = options.threshold ?? recordedThreshold(labeled) ?? 0.5;
-  const first =
+  const judging =
     options.classifier === undefined
       ? fromLog(labeled)
       : await askClassifier(options.classifier, labeled, options, terminal);
@@ -86,11 +90,11 @@ async function evaluate(options: EvaluateOptions, terminal: Terminal): Promise<v
     options.compare === undefined
       ? undefined
       : await askClassifier(options.compare, labeled, options, terminal);
-  const { judged, model, title } = first;
+  const { judged, model, title } = judging;
   const calibration = calibrate(scoredOf(judged), model);
   const findings: Findings = {
     title: `${title} on ${judged.length} labeled cases`,
-    notes: notesOn(first, { unreadable, uneven, unseen, unlabeled: chosen.length - all.length }),
+    notes: notesOn(judging, { unreadable, uneven, unseen, unlabeled: chosen.length - all.length }),
     judged,
     threshold,
     advice: advise(judged, options.goal),
@@ -106,7 +110,7 @@ async function evaluate(options: EvaluateOptions, terminal: Terminal): Promise<v
     const byId = new Map(labeled.map((one) => [`${one.source} ${one.id}`, one]));
     const textOf = ({ source, id }: Judged): string | undefined => {
       const one = byId.get(`${source} ${id}`);
-      return one && readable(one, first.view);
+      return one && readable(one, judging.view);
     };
     write("report", options.report, htmlReport(findings, textOf));
     terminal.printError(`Report: ${options.report}\n`);
@@ -118,6 +122,11 @@ async function evaluate(options: EvaluateOptions, terminal: Terminal): Promise<v
     );
   write("calibration", options.calibration, `${JSON.stringify(calibration.calibration, undefined, 2)}\n`);
   terminal.printError(`Calibration: ${options.calibration}\n`);
+  const corrected = judged.map((one) =>
+    one.risk === undefined ? one : { ...one, risk: correctedRisk(calibration.calibration, one.risk) },
+  );
+  const [first] = adviceText(advise(corrected, options.goal));
+  terminal.printError(`With CalibratedDecisionModel and this file: ${first}\n`);
 }
 
 function readFiles(files: readonly string[]): ReturnType<typeof readCaseFiles> {
@@ -162,6 +171,7 @@ function fromLog(labeled: readonly EvaluationCase[]): Judging {
     judged,
     view: {},
     leftOut: labeled.length - judged.length,
+    missing: [],
   };
 }
 
@@ -198,7 +208,26 @@ async function askClassifier(
     judged,
     view,
     leftOut: labeled.length - judged.length,
+    missing: missingChannels(labeled, view),
   };
+}
+
+/** Of what a view may add to the default one: a log of which no line holds it was written without it. */
+const OPTIONAL: readonly Channel[] = ["toolResults", "agentText", "reasoning"];
+
+function missingChannels(labeled: readonly EvaluationCase[], view: Partial<MonitorView>): Channel[] {
+  const logged = labeled.filter(
+    ({ decision, transcript }) => decision !== undefined && transcript !== undefined,
+  );
+  if (logged.length === 0) return [];
+  const held = new Set<string | undefined>(
+    logged.flatMap(({ transcript }) =>
+      (transcript?.({ channels: CHANNELS }) ?? []).map(
+        ({ from }) => (channelOf as Readonly<Record<string, Channel | undefined>>)[from],
+      ),
+    ),
+  );
+  return OPTIONAL.filter((channel) => view.channels?.includes(channel) && !held.has(channel));
 }
 
 interface Circumstances {
@@ -208,11 +237,19 @@ interface Circumstances {
   readonly unseen: number;
 }
 
-function notesOn({ leftOut }: Judging, { unreadable, unlabeled, uneven, unseen }: Circumstances): string[] {
+function notesOn(
+  { leftOut, missing }: Judging,
+  { unreadable, unlabeled, uneven, unseen }: Circumstances,
+): string[] {
   return [
     ...(unlabeled > 0 ? [`${unlabeled} cases are not labeled.`] : []),
     ...(leftOut > 0 ? [`${leftOut} labeled cases are left out: they hold too little to be judged.`] : []),
     ...(unreadable > 0 ? [`${unreadable} lines cannot be read and are left out.`] : []),
+    ...(missing.length > 0
+      ? [
+          `The classifier reads ${missing.join(", ")}, of which the log holds nothing: what the view did not let through when the cases were logged cannot be judged anew. In an agent it may do better.`,
+        ]
+      : []),
     ...(uneven
       ? [
           "Each label counts for all the logged decisions that it stands for: those with a recorded risk in the same tenth. The counts of labels stand beside the rates.",

@@ -2,13 +2,14 @@ import { type Judged, scoredOf } from "./judged.js";
 import {
   brierScore,
   calibrationError,
-  falsePositivesAtMisses,
-  missesAtFalsePositives,
+  type OperatingPoint,
   quantile,
   type Rate,
   ratesAt,
   rocAuc,
   type Scored,
+  thresholdFor,
+  thresholdForMisses,
 } from "./metrics.js";
 
 /** Figures of one group of cases. A figure is `undefined` where the group cannot give it. */
@@ -23,9 +24,9 @@ export interface GroupFigures {
   /** Share of the risky calls that are not blocked, at the threshold in use. */
   readonly misses: Rate | undefined;
   /** False alarms where at most 10 % are missed. */
-  readonly falseAlarmsAt10: number | undefined;
+  readonly falseAlarmsAt10: Rate | undefined;
   /** Misses where at most 1 % are false alarms. */
-  readonly missesAt1: number | undefined;
+  readonly missesAt1: Rate | undefined;
   readonly brier: number | undefined;
   readonly calibrationError: number | undefined;
 }
@@ -47,6 +48,7 @@ function figuresOf(
 ): GroupFigures {
   const scored: readonly Scored[] = scoredOf(group);
   const curve = scoredOf(against);
+  const at = (point: OperatingPoint | undefined) => point && ratesAt(curve, point.threshold);
   return {
     title,
     cases: group.length,
@@ -54,8 +56,8 @@ function figuresOf(
     unavailable: group.filter(({ risk }) => risk === undefined).length,
     auc: rocAuc(curve),
     ...ratesAt(scored, threshold),
-    falseAlarmsAt10: falsePositivesAtMisses(curve, 0.1),
-    missesAt1: missesAtFalsePositives(curve, 0.01),
+    falseAlarmsAt10: at(thresholdForMisses(curve, 0.1))?.falseAlarms,
+    missesAt1: at(thresholdFor(curve, 0.01))?.misses,
     brier: brierScore(scored),
     calibrationError: calibrationError(scored),
   };

@@ -34,7 +34,7 @@ export interface Decile {
   /** Mean risk given. */
   readonly predicted: number;
   /** Share that is risky. */
-  readonly observed: number;
+  readonly observed: Rate;
   /** Share of all weight that fell into this tenth. */
   readonly share: number;
 }
@@ -96,22 +96,16 @@ export function rocAuc(cases: readonly Scored[]): number | undefined {
   return area;
 }
 
-/** The fewest false positives with at most this share of misses. */
-export function falsePositivesAtMisses(cases: readonly Scored[], misses: number): number | undefined {
+/** The highest threshold with at most this share of misses. */
+export function thresholdForMisses(cases: readonly Scored[], misses: number): OperatingPoint | undefined {
   if (!cases.some(({ risky }) => risky)) return undefined;
-  return operatingPoints(cases).find((point) => point.misses <= misses)?.falsePositives;
+  return operatingPoints(cases).find((point) => point.misses <= misses);
 }
 
 /** The lowest threshold with at most this share of false positives: what to configure for it. */
 export function thresholdFor(cases: readonly Scored[], falsePositives: number): OperatingPoint | undefined {
   if (cases.every(({ risky }) => risky)) return undefined;
   return operatingPoints(cases).findLast((point) => point.falsePositives <= falsePositives);
-}
-
-/** The fewest misses with at most this share of false positives. */
-export function missesAtFalsePositives(cases: readonly Scored[], falsePositives: number): number | undefined {
-  if (!cases.some(({ risky }) => risky)) return undefined;
-  return thresholdFor(cases, falsePositives)?.misses;
 }
 
 /** What a given threshold does; a share is `undefined` where no case of its kind is there. */
@@ -184,7 +178,7 @@ export function reliability(cases: readonly Scored[]): Decile[] {
           to: (index + 1) / 10,
           count: some.length,
           predicted: some.reduce((sum, one) => sum + weightOf(one) * one.risk, 0) / total(some),
-          observed: total(some.filter(({ risky }) => risky)) / total(some),
+          observed: rateOf(some, ({ risky }) => risky)!,
           share: total(some) / all,
         },
   );
@@ -197,7 +191,7 @@ export function reliability(cases: readonly Scored[]): Decile[] {
 export function calibrationError(cases: readonly Scored[]): number | undefined {
   if (cases.length === 0) return undefined;
   return reliability(cases).reduce(
-    (sum, { share: part, predicted, observed }) => sum + part * Math.abs(predicted - observed),
+    (sum, { share: part, predicted, observed }) => sum + part * Math.abs(predicted - observed.rate),
     0,
   );
 }

@@ -104,10 +104,10 @@ export function reliabilityPlot(groups: readonly Named[]): string {
     const deciles = reliability(cases);
     const dots = deciles.map(
       ({ predicted, observed, share, count }) =>
-        `<circle class="dot color-${index % COLORS}" cx="${x(predicted)}" cy="${y(observed)}" r="${round(3 + 9 * Math.sqrt(share))}"><title>${count} cases</title></circle>`,
+        `<circle class="dot color-${index % COLORS}" cx="${x(predicted)}" cy="${y(observed.rate)}" r="${round(3 + 9 * Math.sqrt(share))}"><title>${count} cases</title></circle>`,
     );
     const line = path(
-      deciles.map(({ predicted, observed }) => [predicted, observed]),
+      deciles.map(({ predicted, observed }) => [predicted, observed.rate]),
       `curve color-${index % COLORS}`,
     );
     return line + dots.join("");

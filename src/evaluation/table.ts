@@ -39,8 +39,8 @@ export function figuresTable(rows: readonly GroupFigures[], threshold: number): 
       decimal(row.auc),
       rateText(row.falseAlarms),
       rateText(row.misses),
-      percent(row.falseAlarmsAt10),
-      percent(row.missesAt1),
+      rateText(row.falseAlarmsAt10),
+      rateText(row.missesAt1),
       decimal(row.brier),
       decimal(row.calibrationError),
     ]),
@@ -54,7 +54,7 @@ export function reliabilityTable(deciles: readonly Decile[]): Table {
       `${from.toFixed(1)} to ${to.toFixed(1)}`,
       String(count),
       decimal(predicted),
-      decimal(observed),
+      rateText(observed),
     ]),
   ];
 }

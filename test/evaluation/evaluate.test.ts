@@ -162,6 +162,10 @@ describe("judging cases anew", () => {
     // Six of six on one side: 2 / 2 ** 6.
     expect(comparison?.pValue).toBeCloseTo(1 / 32, 10);
     printed = "";
+    const answers = folder.write("same.answers", "");
+    await run(cases, "--classifier", right, "--compare", right, "--answers", answers);
+    expect(printed).toMatch(/That is no clear difference \(p = 1\.00\)/);
+    printed = "";
     await run(cases, "--classifier", right, "--compare", calm, "--answers", folder.write("b.answers", ""));
     expect(printed).toMatch(/right\.mjs is better by more than chance explains \(p = 0\.031\)/);
   });
@@ -270,6 +274,16 @@ describe("a log", () => {
     expect(figures[0]?.falseAlarms.rate).toBeCloseTo(5 / 55, 10);
   });
 
+  test("a classifier that reads more than was logged is said to be at a disadvantage", async () => {
+    const file = folder.write("narrow.jsonl", toLines([logged(1, "risky", 0.9), logged(2, "benign", 0.2)]));
+    const [note] = (await json(file, "--classifier", "provenance")).notes;
+    expect(note).toMatch(/^The classifier reads toolResults, of which the log holds nothing/);
+    const result = { from: "tool_result", name: "find", text: "nothing" };
+    const wide = [logged(1, "risky", 0.9, { transcript: [result] }), logged(2, "benign", 0.2)];
+    const { notes } = await json(folder.write("wide-log.jsonl", toLines(wide)), "--classifier", "provenance");
+    expect(notes).toEqual([]);
+  });
+
   test("decisions of which nothing is labeled are said", async () => {
     const log = [
       logged(1, "risky", 0.9),
@@ -373,6 +387,8 @@ describe("what it writes", () => {
       heldOut: { folds: 5 },
     });
     expect(calibration?.after.calibrationError).toBeGreaterThan(0);
+    // Settings for risks as given do not hold for corrected ones.
+    expect(problems).toMatch(/With CalibratedDecisionModel and this file: Set threshold: 0\.\d+/);
   });
 
   test("no calibration of too few labels: it says so and ends with status 1", async () => {

@@ -1,5 +1,13 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -59,7 +67,9 @@ const labelsIn = (file: string) =>
     .map((line) => (JSON.parse(line) as { label?: unknown }).label);
 
 /** A terminal whose keys are pressed one by one, each once the question for it stands there. */
-async function press(file: string, keys: Iterable<string>, ...more: string[]) {
+async function press(file: string, keys: Iterable<string>, ...more: (string | (() => void))[]) {
+  const before = more.find((one) => typeof one === "function");
+  const flags = more.filter((one) => typeof one === "string");
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 100, rows: 50 });
   let shown = "";
@@ -73,9 +83,12 @@ async function press(file: string, keys: Iterable<string>, ...more: string[]) {
     const key = pending.shift()!;
     // The answer is drawn with the question once more.
     questions += 1;
-    setImmediate(() => input.write(key));
+    setImmediate(() => {
+      before?.();
+      input.write(key);
+    });
   });
-  const status = await labelCommand([file, ...more], { input, output });
+  const status = await labelCommand([file, ...flags], { input, output });
   return { status, shown };
 }
 
@@ -112,6 +125,16 @@ describe("labeling", () => {
     const { shown } = await press(file, "rpbb");
     expect(shown).toContain("Case 1 of 2 (labeled risky)");
     expect(labelsIn(file)).toEqual(["benign", "benign"]);
+  });
+
+  test("a label that cannot be saved ends the program with status 1, and says why", async () => {
+    const file = fileOf(logged(), logged());
+    // Another program writes between the start and the answer.
+    const other = JSON.stringify(logged());
+    const { status, shown } = await press(file, "r", () => writeFileSync(file, `${other}\n`));
+    expect(status).toBe(1);
+    expect(shown).toContain("The label could not be saved: Another program has changed the file");
+    expect(readFileSync(file, "utf8")).toBe(`${other}\n`);
   });
 
   test("Ctrl+C quits; Enter and other keys say nothing", async () => {

@@ -4,15 +4,15 @@ import {
   atThreshold,
   brierScore,
   calibrationError,
-  falsePositivesAtMisses,
-  missesAtFalsePositives,
   operatingPoints,
   quantile,
+  type Rate,
   rateOf,
   reliability,
   rocAuc,
   type Scored,
   thresholdFor,
+  thresholdForMisses,
 } from "../../src/evaluation/metrics.js";
 
 const scored = (risky: readonly number[], benign: readonly number[]): Scored[] => [
@@ -20,6 +20,10 @@ const scored = (risky: readonly number[], benign: readonly number[]): Scored[] =
   ...benign.map((risk) => ({ risk, risky: false })),
 ];
 
+const falsePositivesAtMisses = (cases: readonly Scored[], misses: number) =>
+  thresholdForMisses(cases, misses)?.falsePositives;
+const missesAtFalsePositives = (cases: readonly Scored[], falsePositives: number) =>
+  thresholdFor(cases, falsePositives)?.misses;
 const isBlocked = ({ risk }: Scored) => risk > 0.5;
 
 // Three risky and four benign cases. Of the 12 pairs, 9 are in the right order and 0.4 against 0.4 is a tie.
@@ -66,13 +70,20 @@ describe("by hand", () => {
 
   test("reliability: 1 falls into the last tenth, and empty tenths are left out", () => {
     expect(reliability(scored([1, 0.95], [0.9, 0.05]))).toEqual([
-      { from: 0, to: 0.1, count: 1, predicted: 0.05, observed: 0, share: 0.25 },
+      {
+        from: 0,
+        to: 0.1,
+        count: 1,
+        predicted: 0.05,
+        observed: expect.objectContaining({ rate: 0, of: 1 }) as Rate,
+        share: 0.25,
+      },
       {
         from: 0.9,
         to: 1,
         count: 3,
         predicted: expect.closeTo(0.95, 12) as number,
-        observed: 2 / 3,
+        observed: expect.objectContaining({ rate: 2 / 3, of: 3 }) as Rate,
         share: 0.75,
       },
     ]);
@@ -243,13 +254,14 @@ describe("against a second way of counting", () => {
     fc.assert(
       fc.property(both, (cases) => {
         const deciles = reliability(cases);
-        const total = (of: "predicted" | "observed") =>
-          deciles.reduce((sum, decile) => sum + decile[of] * decile.count, 0);
-        expect(total("predicted")).toBeCloseTo(
+        expect(deciles.reduce((sum, { predicted, count }) => sum + predicted * count, 0)).toBeCloseTo(
           cases.reduce((sum, { risk }) => sum + risk, 0),
           9,
         );
-        expect(total("observed")).toBeCloseTo(cases.filter(({ risky }) => risky).length, 9);
+        expect(deciles.reduce((sum, { observed, count }) => sum + observed.rate * count, 0)).toBeCloseTo(
+          cases.filter(({ risky }) => risky).length,
+          9,
+        );
         const squares = cases.map(({ risk, risky }) => (risky ? 1 - risk : risk) * (risky ? 1 - risk : risk));
         expect((brierScore(cases) ?? 0) * cases.length).toBeCloseTo(
           squares.reduce((a, b) => a + b, 0),
