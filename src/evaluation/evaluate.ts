@@ -42,6 +42,8 @@ interface Judging {
   readonly leftOut: number;
   /** Channels that the classifier reads, and of which the log holds nothing. */
   readonly missing: readonly Channel[];
+  /** The models that gave the risks, if there are several. */
+  readonly mixed: readonly string[];
 }
 
 /** A run that cannot give what was asked for, for a reason that the user can do something about. */
@@ -165,13 +167,15 @@ function fromLog(labeled: readonly EvaluationCase[]): Judging {
     throw new CannotEvaluate(
       "These cases hold no recorded risk: name who judges them, for instance with --classifier provenance",
     );
+  const models = new Set(labeled.flatMap(({ decision, answer }) => (answer && decision?.classifier) || []));
   return {
     title: "The recorded risks",
-    model: "recorded",
+    model: [...models].join(", ") || "recorded",
     judged,
     view: {},
     leftOut: labeled.length - judged.length,
     missing: [],
+    mixed: models.size > 1 ? [...models] : [],
   };
 }
 
@@ -209,6 +213,7 @@ async function askClassifier(
     view,
     leftOut: labeled.length - judged.length,
     missing: missingChannels(labeled, view),
+    mixed: [],
   };
 }
 
@@ -238,13 +243,18 @@ interface Circumstances {
 }
 
 function notesOn(
-  { leftOut, missing }: Judging,
+  { leftOut, missing, mixed }: Judging,
   { unreadable, unlabeled, uneven, unseen }: Circumstances,
 ): string[] {
   return [
     ...(unlabeled > 0 ? [`${unlabeled} cases are not labeled.`] : []),
     ...(leftOut > 0 ? [`${leftOut} labeled cases are left out: they hold too little to be judged.`] : []),
     ...(unreadable > 0 ? [`${unreadable} lines cannot be read and are left out.`] : []),
+    ...(mixed.length > 0
+      ? [
+          `The recorded risks are of several models (${mixed.join(", ")}): the advice holds for that mixture. Log to one file for each, or name one with --classifier.`,
+        ]
+      : []),
     ...(missing.length > 0
       ? [
           `The classifier reads ${missing.join(", ")}, of which the log holds nothing: what the view did not let through when the cases were logged cannot be judged anew. In an agent it may do better.`,

@@ -23,6 +23,8 @@ export interface RecordedDecision {
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
   readonly threshold?: number | undefined;
+  /** The name of the model that was asked. */
+  readonly classifier?: string | undefined;
 }
 
 /** One call with what came before it, whatever kind of line it was read from. */
@@ -78,6 +80,7 @@ const recordFields = z.object({
   risk: z.number().min(0).max(1).optional(),
   threshold: z.number().optional(),
   unavailableReason: z.enum(UNAVAILABLE_REASONS).optional(),
+  classifier: z.string().optional(),
   latencyMs: z.number().optional(),
   usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }).optional(),
 });
@@ -213,7 +216,7 @@ function fromRecord(record: Omit<RecordFields, "label"> & { label: boolean | und
               ? {}
               : { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }),
           },
-    decision: { outcome, by, reason, threshold },
+    decision: { outcome, by, reason, threshold, classifier: record.classifier },
     weight: 1,
   };
 }

@@ -284,6 +284,18 @@ describe("a log", () => {
     expect(notes).toEqual([]);
   });
 
+  test("a log of several models says so", async () => {
+    const [first, second] = [record(1, "risky", 0.9), record(2, "benign", 0.2)];
+    const mixed = [
+      { ...first, classifier: "one" },
+      { ...second, classifier: "two" },
+    ];
+    const { notes } = await json(folder.write("mixed.jsonl", toLines(mixed)));
+    expect(notes.join(" ")).toContain("The recorded risks are of several models (one, two)");
+    const same = mixed.map((one) => ({ ...one, classifier: "one" }));
+    expect((await json(folder.write("unmixed.jsonl", toLines(same)))).notes).toEqual([]);
+  });
+
   test("decisions of which nothing is labeled are said", async () => {
     const log = [
       logged(1, "risky", 0.9),
