@@ -141,11 +141,14 @@ async function judgeOpenCalls(
   calls: readonly PendingCall[],
   context: StepContext,
 ): Promise<Judged> {
-  const open = calls.filter(({ finding }) => finding === undefined);
+  // A call without arguments in JSON is malformed, and so has its finding.
+  const open = calls.flatMap((item) =>
+    item.finding || !item.call.frozen ? [] : [{ item, call: item.call, frozen: item.call.frozen }],
+  );
   let environment: JsonValue | undefined;
   let transcript: readonly Entry[] | undefined;
   const evidence = (): Evidence => {
-    const judged = open.length > 0 ? open : calls;
+    const judged: readonly Pick<PendingCall, "call">[] = open.length > 0 ? open : calls;
     transcript ??= context.transcript(new Set(judged.map(({ call }) => call.index)));
     return { transcript, environment };
   };
@@ -161,18 +164,13 @@ async function judgeOpenCalls(
   }
   let request: ClassifierRequest;
   try {
-    const toJudge = open.flatMap(({ call: { name, description, rule, frozen } }) => {
-      if (!frozen) return [];
-      return [
-        {
-          name,
-          description,
-          args: cloneJson(frozen),
-          instructions: rule.instructions,
-          criteria: rule.criteria,
-        },
-      ];
-    });
+    const toJudge = open.map(({ call: { name, description, rule }, frozen }) => ({
+      name,
+      description,
+      args: cloneJson(frozen),
+      instructions: rule.instructions,
+      criteria: rule.criteria,
+    }));
     const { explain } = policy;
     request = buildRequest(toJudge, { transcript: evidence().transcript, environment, explain });
   } catch (error) {
@@ -186,16 +184,16 @@ async function judgeOpenCalls(
     metadata: {
       auto_mode_label: policy.label,
       auto_mode_step: context.messageId,
-      auto_mode_calls: open.map(({ call: { id, frozen, rule } }) => ({
+      auto_mode_calls: open.map(({ call: { id, rule }, frozen }) => ({
         id,
-        argsDigest: frozen ? digest(frozen) : "",
+        argsDigest: digest(frozen),
         threshold: rule.threshold,
       })),
     },
   });
-  const answers = new Map(open.map((item, index) => [item, judgement.answered[index]]));
+  const answers = new Map(open.map(({ item }, index) => [item, judgement.answered[index]]));
   const judge = (item: PendingCall): Pick<FoundCall, "finding" | "judgement"> => {
-    const answered: Answered = answers.get(item) ?? { unavailable: "error" };
+    const answered = answers.get(item) as Answered;
     const { threshold, askAt } = item.call.rule;
     return { judgement, finding: { kind: "judged", answered, threshold, askAt } };
   };
