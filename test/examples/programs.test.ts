@@ -24,6 +24,17 @@ describe("a recipe as a program", { timeout: 120_000 }, () => {
     expect(code).toBe(0);
   });
 
+  test("the three outcomes: one call runs, one is asked about and approved, one is blocked", async () => {
+    const { code, stdout } = await start("three-outcomes");
+    expect(stdout.trim().split("\n")).toEqual([
+      "asked:   The call to delete_file needs your approval: from a risk of 0.3 on a person decides.",
+      "answer:  deleted build/old.o",
+      "answer:  Auto mode blocked the call to delete_file: it did not run",
+      "answer:  deleted notes.md",
+    ]);
+    expect(code).toBe(0);
+  });
+
   test("ends with an error when something is not as it should be", async () => {
     // The recipe can no longer start the programs that its agent writes.
     const { code } = await start("code-runner", "data:text/javascript,process.execPath='nowhere'");
