@@ -246,9 +246,6 @@ function replyText(message: BaseMessage): string | NoAnswer {
     return failure("the reply is a tool call", "tool_call");
   }
   if (typeof message.content === "string") return message.content;
-  // A provider may leave the content out, whatever the types say.
-  const content: unknown = message.content;
-  if (!Array.isArray(content)) return "";
   const blocks = message.content.filter((block) => !REASONING_BLOCKS.has(block.type));
   if (!blocks.every((block) => block.type === "text" && typeof block.text === "string")) {
     return failure("the reply holds something else than text", "no_text");

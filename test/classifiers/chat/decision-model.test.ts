@@ -150,6 +150,11 @@ describe("a reply without a usable answer", () => {
     expect((await failureOf(answering(new AIMessage(fields)).invoke(request))).reason).toBe("error");
   });
 
+  test("error: a message whose content is missing, whatever the types say", async () => {
+    const message = Object.assign(new AIMessage(""), { content: null as never });
+    expect((await failureOf(answering(message).invoke(request))).reason).toBe("error");
+  });
+
   test.each([
     ["input_too_long", new ContextOverflowError("prompt is too long")],
     ["refused", new ModelRefusalError("no")],
