@@ -21,9 +21,11 @@ beforeAll(() => {
 afterAll(removeTemporaryFolders);
 
 describe("the tarball", () => {
-  test("holds the built code, its types and the three documents, and nothing else", () => {
-    const besides = packed.files.filter((file) => !/^dist\/.+\.(?:js|d\.ts)$/.test(file));
-    expect(besides).toEqual(["LICENSE", "README.md", "package.json"]);
+  test("holds the built code, its types with their sources, and four documents, and nothing else", () => {
+    // Sources and maps of declarations let an editor go to a definition.
+    const code = /^(?:dist\/.+\.(?:js|d\.ts|d\.ts\.map)|src\/.+\.ts)$/;
+    const besides = packed.files.filter((file) => !code.test(file));
+    expect(besides).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
   });
 
   test("has types beside every module, and a module beside all types", () => {
