@@ -1,5 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import { cloneJson } from "../json.js";
+import { withDeadline } from "../deadline.js";
 import { errorFacts } from "../error-facts.js";
 import { blockedReason } from "../guard/feedback.js";
 import { type Answered, judgeCalls, type Judgement } from "../guard/classify.js";
@@ -64,20 +65,7 @@ async function judge(settings: Settings, exchange: Exchange, reply: Reply): Prom
 
 /** The operator's word on this caller, within the time that a judgement may take. */
 async function mayAsk({ allow, timeoutMs }: Settings, { request, signal }: Exchange): Promise<unknown> {
-  if (!allow) return "allow";
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let leave: (() => void) | undefined;
-  const over = new Promise<"skip">((resolve) => {
-    timer = setTimeout(() => resolve("skip"), timeoutMs);
-    leave = () => resolve("skip");
-    signal.addEventListener("abort", leave, { once: true });
-  });
-  try {
-    return await Promise.race([allow(request()), over]);
-  } finally {
-    clearTimeout(timer);
-    if (leave) signal.removeEventListener("abort", leave);
-  }
+  return allow ? withDeadline({ signal, timeoutMs }, async () => allow(request())) : "allow";
 }
 
 async function ask(

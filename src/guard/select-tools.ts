@@ -87,8 +87,13 @@ export class ToolSelection {
   ruleFor(call: SelectableCall): ToolRule | undefined {
     const byName = this.#byName;
     if (!byName) return this.#matchers.find(({ matches }) => matches(call))?.rule;
-    const found = call.names.map((name) => byName.get(name)).filter((entry) => entry !== undefined);
-    return found.toSorted((a, b) => a.index - b.index)[0]?.rule;
+    // Every call of an agent comes through here, so nothing is allocated.
+    let first: { readonly index: number; readonly rule: ToolRule } | undefined;
+    for (const name of call.names) {
+      const entry = byName.get(name);
+      if (entry && (!first || entry.index < first.index)) first = entry;
+    }
+    return first?.rule;
   }
 
   /** The entries that select none of these tools. */
