@@ -103,6 +103,8 @@ function withoutAskWhereStrict({ upstream, onStrictUpstream }: Settings) {
       return reply;
     }
     await reply.body?.return?.();
+    // An upstream that is busy, or refuses the key, says nothing about what it knows.
+    if (second.status > 400) return second;
     if (!isStrict) void notify("onStrictUpstream", onStrictUpstream, undefined);
     isStrict = true;
     return second;

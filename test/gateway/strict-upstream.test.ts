@@ -42,6 +42,27 @@ describe("an upstream that answers 400 to safeguards", () => {
     expect(onStrictUpstream).toHaveBeenCalledOnce();
   });
 
+  test("and is too busy the second time is not taken for strict: the next request asks again", async () => {
+    let requests = 0;
+    const upstream = await startUpstream((received, response) => {
+      requests += 1;
+      if (requests === 1) response.writeHead(400).end("{}");
+      else if (requests === 2) response.writeHead(529).end("{}");
+      else reply(response, received, whole);
+    });
+    const onStrictUpstream = vi.fn<() => void>();
+    const url = await startGateway({
+      upstream: upstream.url,
+      classifier: new ScriptedClassifier(),
+      onStrictUpstream,
+    });
+    const ask = async () => fetch(`${url}/v1/messages`, { method: "POST", body: JSON.stringify(request()) });
+    expect((await ask()).status).toBe(529);
+    expect((await ask()).status).toBe(200);
+    expect(upstream.received[2]!.body.toString()).toContain("safeguards");
+    expect(onStrictUpstream).not.toHaveBeenCalled();
+  });
+
   test("for another reason answers the client with what it said", async () => {
     const upstream = await startUpstream((_, response) => {
       response.writeHead(400, { "content-type": "application/json" }).end('{"type":"error"}');
