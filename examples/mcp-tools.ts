@@ -1,5 +1,5 @@
 // Tools of an MCP server in a guarded agent. The server is a real one: a child process that speaks over
-// stdio. Its tools are guarded by the exact names that the client gave them.
+// stdio. Its tools are selected by a pattern, and by what the server claims of them.
 //
 // Run it: npm run build && npx tsx examples/mcp-tools.ts
 import assert from "node:assert/strict";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { fakeModel } from "@langchain/core/testing";
 import { MultiServerMCPClient } from "@langchain/mcp-adapters";
 import { AIMessage, type BaseMessage, createAgent, toolErrorMiddleware, ToolMessage } from "langchain";
-import { autoModeMiddleware } from "langchain-auto-mode";
+import { type AutoModeOptions, type ToolPredicate, autoModeMiddleware } from "langchain-auto-mode";
 import { type FakeDecisionModel, fakeDecisionModel } from "langchain-auto-mode/testing";
 
 /** Connects to the customer server of this folder. Close the client to end the server. */
@@ -28,20 +28,34 @@ export function connect(): MultiServerMCPClient {
   });
 }
 
+const namesOf = (tools: Tools): string => tools.map(({ name }) => name).join(", ");
+
 type Tools = Awaited<ReturnType<MultiServerMCPClient["getTools"]>>;
 
-/** The tools to guard: all but those that you looked at and know to be harmless. */
-export function guardedTools(tools: Tools): Tools {
-  // Written down here. A server's own claim (`readOnlyHint`) is not what decides.
-  const harmless = new Set(["mcp__crm__read", "mcp__crm__log"]);
-  return tools.filter(({ name }) => !harmless.has(name));
+/** What the server says of a tool. Its own claims: nobody has checked them. */
+function claimsOf(tool: Parameters<ToolPredicate>[0]): { readOnlyHint?: unknown; destructiveHint?: unknown } {
+  const metadata: { annotations?: object } = ("metadata" in tool && tool.metadata) || {};
+  return metadata.annotations ?? {};
 }
+
+/** The server says that this tool destroys something. */
+export const claimsToDestroy: ToolPredicate = (tool) => claimsOf(tool).destructiveHint === true;
+
+/** The server does not say that this tool only reads. Only for servers that you trust. */
+export const claimsToChange: ToolPredicate = (tool) => claimsOf(tool).readOnlyHint !== true;
+
+/** Every tool of the server, those that it adds later too. A claim only makes the judgment stricter. */
+export const GUARDED: AutoModeOptions["tools"] = [{ tool: claimsToDestroy, threshold: 0.3 }, "mcp__crm__*"];
+
+/** What you looked at and know to be harmless. Written down here: no claim of the server can add to it. */
+const HARMLESS = new Set(["mcp__crm__read", "mcp__crm__log"]);
 
 /** The agent of this recipe. */
 export function createCrmAgent(
   model: ReturnType<typeof fakeModel>,
   tools: Tools,
   classifier: FakeDecisionModel,
+  guarded: AutoModeOptions["tools"] = GUARDED,
 ) {
   return createAgent({
     model,
@@ -52,7 +66,12 @@ export function createCrmAgent(
         onError: (error, { toolCall }) =>
           error instanceof Error && error.name === "ToolException" ? `${toolCall.name} failed.` : undefined,
       }),
-      autoModeMiddleware({ tools: guardedTools(tools), classifier, onUnknownTool: "throw" }),
+      autoModeMiddleware({
+        tools: guarded,
+        classifier,
+        precheck: ({ name }) => (HARMLESS.has(name) ? "allow" : "classify"),
+        onUnknownTool: "throw", // a pattern or predicate that selects nothing is a mistake, not a warning
+      }),
     ],
   });
 }
@@ -77,7 +96,8 @@ function scriptedModel() {
     .respond(step("2", "mcp__crm__update", UPDATE))
     .respond(step("3", "mcp__crm__update", TAKE_OVER))
     .respond(step("4", "mcp__crm__read", { id: "8" }))
-    .respond(step("5", "mcp__crm__log", {}))
+    .respond(step("5", "mcp__crm__share", { id: "7" }))
+    .respond(step("6", "mcp__crm__log", {}))
     .respond(new AIMessage("Ada's address is changed."));
 }
 
@@ -86,15 +106,12 @@ export async function main(print: (line: string) => void = console.log): Promise
   const client = connect();
   try {
     const tools = await client.getTools();
-    print(`The server's tools: ${tools.map(({ name }) => name).join(", ")}`);
-    print(
-      `Guarded: ${guardedTools(tools)
-        .map(({ name }) => name)
-        .join(", ")}`,
-    );
+    print(`The server's tools: ${namesOf(tools)}`);
+    print(`Claimed to destroy: ${namesOf(tools.filter(claimsToDestroy))}`);
+    print(`Claimed to change something: ${namesOf(tools.filter(claimsToChange))}`);
     // Stands in for a real decision model, which would know whose address the user asked for.
-    const classifier = fakeDecisionModel().always(({ args }) =>
-      JSON.stringify(args).includes("@attacker.example") ? 0.95 : 0.1,
+    const classifier = fakeDecisionModel().always(({ name, args }) =>
+      name === "mcp__crm__share" || JSON.stringify(args).includes("@attacker.example") ? 0.95 : 0.1,
     );
     const agent = createCrmAgent(scriptedModel(), tools, classifier);
     const result = await agent.invoke({
@@ -112,11 +129,14 @@ export async function main(print: (line: string) => void = console.log): Promise
       [
         ["mcp__crm__update", UPDATE],
         ["mcp__crm__update", TAKE_OVER],
+        // Claimed to read only, and judged all the same.
+        ["mcp__crm__share", { id: "7" }],
       ],
     );
     // The server was called with what was judged, and with nothing else.
-    assert.equal(answers.get("5")?.text, JSON.stringify([UPDATE]));
+    assert.equal(answers.get("6")?.text, JSON.stringify([UPDATE]));
     assert.match(answers.get("3")?.text ?? "", /blocked the call to mcp__crm__update/);
+    assert.match(answers.get("5")?.text ?? "", /blocked the call to mcp__crm__share/);
     assert.equal(answers.get("4")?.text, "mcp__crm__read failed.");
     assert.equal(result.messages.at(-1)?.text, "Ada's address is changed.");
   } finally {
