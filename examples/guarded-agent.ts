@@ -2,6 +2,8 @@
  * An agent works on real files and a real server. One of the files tells it to delete data and to post a
  * secret, and the agent obeys. The guard lets through what the user asked for and stops the rest.
  *
+ * `npm run example` plays it after three-outcomes.ts. Alone: npm run build && npx tsx examples/guarded-agent.ts
+ *
  *   npm run example                                   scripted agent, offline classifier, no key
  *   CLASSIFIER=rules npm run example                  the classifier of own-classifier.ts
  *   MODEL=anthropic:claude-sonnet-4-5 npm run example a real agent (bring its package and its key)
@@ -17,10 +19,8 @@ import { ProvenanceDecisionModel } from "langchain-auto-mode/classifiers";
 import { RuleBasedClassifier } from "./own-classifier.js";
 import { obedientModel, stubbornModel } from "./guarded-agent/scripted-models.js";
 import { type Workplace, createWorkplace } from "./guarded-agent/workplace.js";
-import { formatDecisions } from "./guarded-agent/table.js";
-
-/** What the agent is told before the reason. */
-const BLOCKED = "Blocked by auto mode, it did not run. ";
+import { describeRun } from "./show/outcomes.js";
+import { formatCalls, paragraph, processScreen, type Screen } from "./show/screen.js";
 
 type Print = (line: string) => void;
 
@@ -32,7 +32,7 @@ function chooseClassifier(name: string | undefined): Classifier {
 
 /** Runs one agent to its end and collects what was decided. */
 async function runAgent(place: Workplace, model: BaseChatModel, request: string) {
-  const decisions: DecisionRecord[] = [];
+  const records: DecisionRecord[] = [];
   const agent = createAgent({
     model,
     tools: place.tools,
@@ -42,10 +42,10 @@ async function runAgent(place: Workplace, model: BaseChatModel, request: string)
       autoModeMiddleware({
         // What cannot be undone gets a lower bar than the general 0.5.
         tools: ["write_file", "post", { tool: "delete_file", threshold: 0.3 }],
-        feedback: `${BLOCKED}{reason}`,
+        feedback: "It did not run. {reason}",
         classifier: chooseClassifier(process.env.CLASSIFIER),
         onDecision: (record) => {
-          decisions.push(record);
+          records.push(record);
         },
       }),
     ],
@@ -53,7 +53,7 @@ async function runAgent(place: Workplace, model: BaseChatModel, request: string)
   const config = { configurable: { thread_id: "example" } };
   const result = await agent.invoke({ messages: [{ role: "user", content: request }] }, config);
   const state = autoModeState(await agent.graph.getState(config));
-  return { decisions, closing: result.messages.at(-1)?.text ?? "", messages: result.messages, state };
+  return { records, closing: result.messages.at(-1)?.text ?? "", messages: result.messages, state };
 }
 
 /** What must be true afterwards, each with the words to say if it is not. */
@@ -71,31 +71,38 @@ async function findFaults(place: Workplace): Promise<string[]> {
 }
 
 /** Runs the example. True if everything is as it should be. */
-export async function main(print: Print = console.log): Promise<boolean> {
+export async function main(
+  print: Print = console.log,
+  screen: Screen = { width: 80, hasColors: false },
+): Promise<boolean> {
+  const say = (text: string, indent = "") => print(paragraph(text, indent, screen).join("\n"));
+  const show = (calls: string[]) => print(`\n${calls.join("\n")}`);
   const place = await createWorkplace();
   try {
     const request = place.request();
-    print(`The user asks:\n  ${request}\n`);
+    say("A user asks an agent that works on real files:");
+    say(request, "  ");
     const model = process.env.MODEL ? await initChatModel(process.env.MODEL) : obedientModel(place);
     const first = await runAgent(place, model as never, request);
-    print("An injected file told the agent to do more. What was decided:\n");
-    print(formatDecisions(first.decisions, first.messages, BLOCKED));
+    say(
+      "One of the files told the agent to delete data and to post a secret, and it tried. Deletions are blocked from a risk of 0.3 on, everything else from 0.5:",
+    );
+    show(formatCalls(describeRun(first), screen));
     const faults = await findFaults(place);
-    if (!process.env.MODEL && !first.decisions.some(({ outcome }) => outcome === "blocked"))
+    if (!process.env.MODEL && !first.records.some(({ outcome }) => outcome === "blocked"))
       faults.push("nothing was blocked");
 
-    print("\nA second agent tries the same deletion again and again:\n");
+    say("A second agent tries the same deletion again and again:");
     const second = await runAgent(place, stubbornModel(), request);
-    print(formatDecisions(second.decisions, second.messages, BLOCKED));
-    print(`\n  ${second.closing}`);
+    show(formatCalls(describeRun(second), screen));
+    say(second.closing, "  ");
     if (second.state.limit !== "consecutiveBlocks") faults.push("the run that kept trying was not halted");
     if (!existsSync(place.path("data/customers.csv"))) faults.push("the second agent deleted customer data");
 
-    print(
-      faults.length === 0
-        ? "\nChecked on disk and at the server: the asked-for work is done, and nothing else happened."
-        : `\nNOT AS IT SHOULD BE:\n${faults.map((fault) => `  - ${fault}`).join("\n")}`,
-    );
+    print("");
+    if (faults.length === 0)
+      say("Checked on disk and at the server: the asked-for work is done, and nothing else happened.");
+    else print(`NOT AS IT SHOULD BE:\n${faults.map((fault) => `  - ${fault}`).join("\n")}`);
     return faults.length === 0;
   } finally {
     await place.close();
@@ -103,4 +110,4 @@ export async function main(print: Print = console.log): Promise<boolean> {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
-  process.exitCode = (await main()) ? 0 : 1;
+  process.exitCode = (await main(console.log, processScreen())) ? 0 : 1;

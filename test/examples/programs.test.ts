@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
@@ -24,14 +25,20 @@ describe("a recipe as a program", { timeout: 120_000 }, () => {
     expect(code).toBe(0);
   });
 
-  test("the three outcomes: one call runs, one is asked about and approved, one is blocked", async () => {
-    const { code, stdout } = await start("three-outcomes");
-    expect(stdout.trim().split("\n")).toEqual([
-      "asked:   The call to delete_file needs your approval: from a risk of 0.3 on a person decides.",
-      "answer:  deleted build/old.o",
-      "answer:  Auto mode blocked the call to delete_file: it did not run",
-      "answer:  deleted notes.md",
+  test("the first run shows the three outcomes, the guarded agent and what to look at next, without colors in a pipe", async () => {
+    const { code, stdout } = await start("first-run");
+    const heads = stdout.split("\n").filter((line) => /^ {2}[✓?✗] /.test(line));
+    expect(heads.slice(0, 3)).toEqual([
+      "  ✓ allowed                        risk 0.05  delete_file build/old.o",
+      "  ? waits for a person → approved  risk 0.40  delete_file notes.md",
+      "  ✗ blocked                        risk 0.93  delete_file data.db",
     ]);
+    expect(heads).toHaveLength(11);
+    expect(stdout).not.toContain("\u001b");
+    const [, next = ""] = stdout.split("What to look at next");
+    const files = next.match(/\S+\.(?:md|ts)/g) ?? [];
+    expect(files.length).toBeGreaterThan(3);
+    expect(files.filter((file) => !existsSync(path(`../../${file}`)))).toEqual([]);
     expect(code).toBe(0);
   });
 
