@@ -26,7 +26,7 @@ async function run([command, ...args]: readonly string[]): Promise<number | unde
   }
   switch (command) {
     case "gateway":
-      return (await import("./gateway/cli/gateway-command.js")).gatewayCommand(args, process.env);
+      return (await import("./gateway/cli/run-gateway.js")).gatewayCommand(args, process.env);
     case "label":
       return (await import("./evaluation/label-command.js")).labelCommand(args);
     case "evaluate": {

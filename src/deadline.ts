@@ -47,4 +47,20 @@ export async function withDeadline<Result>(
   }
 }
 
+/** A promise's value, or `undefined` once the time is over. The promise goes on; its rejection is passed on meanwhile. */
+export async function valueWithin<Value>(
+  promise: Promise<Value>,
+  milliseconds: number,
+): Promise<Value | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeUp = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), milliseconds);
+  });
+  try {
+    return await Promise.race([promise, timeUp]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 const overdue = (): unknown => new DOMException("The time is over.", "TimeoutError");

@@ -1,17 +1,15 @@
-import { endpointOf, readBody } from "./client-request.js";
-import { createConversation } from "./conversation.js";
-import { environmentOf } from "./environment.js";
-import { mediaType, requestHeaders } from "./headers.js";
-import { removeMember } from "./json-text.js";
+import { createConversation, endpointOf, environmentOf, readBody } from "./client-request.js";
+import {
+  mediaType,
+  requestHeaders,
+  streamOf,
+  type UpstreamReply,
+  withoutAskWhereStrict,
+} from "./upstream.js";
 import { createReplyJudge, type Exchange } from "./judge-reply.js";
-import { type ModelMap, resolveOptions, type SafeguardsOptions, type Settings } from "./options.js";
+import { type ModelMap, resolveOptions, type SafeguardsOptions } from "./options.js";
 import { notify } from "./record.js";
-import { addVerdicts } from "./streamed-verdicts.js";
-import { type OutgoingRequest, streamOf, type UpstreamReply } from "./upstream.js";
-import { addVerdictsToMessage } from "./whole-verdicts.js";
-
-/** The beta by which a client asks for verdicts, without its date. */
-const ASK_BETA = "dangerous-tool-use-";
+import { addVerdicts, addVerdictsToMessage } from "./verdicts.js";
 
 /** A web-standard request handler. */
 export type SafeguardsHandler = (request: Request) => Promise<Response>;
@@ -36,7 +34,10 @@ export type SafeguardsHandler = (request: Request) => Promise<Response>;
 export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsHandler {
   const settings = resolveOptions(options);
   const judgeFor = createReplyJudge(settings);
-  const askUpstream = withoutAskWhereStrict(settings);
+  const askUpstream = withoutAskWhereStrict(
+    settings.upstream,
+    () => void notify("onStrictUpstream", settings.onStrictUpstream, undefined),
+  );
 
   return async (request) => {
     const { method } = request;
@@ -84,45 +85,6 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
       return withoutReply(error);
     }
   };
-}
-
-/**
- * Sends a request that asks for verdicts. A strict upstream answers 400 to a field or a beta that it does not
- * know: it is asked again without both, and from then on so. The verdicts are the gateway's in any case.
- */
-function withoutAskWhereStrict({ upstream, onStrictUpstream }: Settings) {
-  let isStrict = false;
-  return async (request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): Promise<UpstreamReply> => {
-    if (isStrict) return upstream(withoutAsk(request));
-    const reply = await upstream(request);
-    if (reply.status !== 400) return reply;
-    const second = await upstream(withoutAsk(request));
-    if (second.status === 400) {
-      // It was about something else: the client gets the answer to what it sent.
-      await second.body?.return?.();
-      return reply;
-    }
-    await reply.body?.return?.();
-    // An upstream that is busy, or refuses the key, says nothing about what it knows.
-    if (second.status > 400) return second;
-    if (!isStrict) void notify("onStrictUpstream", onStrictUpstream, undefined);
-    isStrict = true;
-    return second;
-  };
-}
-
-function withoutAsk(request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): OutgoingRequest {
-  const headers = new Headers(request.headers);
-  const betas = (headers.get("anthropic-beta") ?? "")
-    .split(",")
-    .map((beta) => beta.trim())
-    .filter((beta) => beta !== "" && !beta.startsWith(ASK_BETA));
-  if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
-  else headers.delete("anthropic-beta");
-  const text = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength).toString(
-    "utf8",
-  );
-  return { ...request, headers, body: new Uint8Array(Buffer.from(removeMember(text, "safeguards"))) };
 }
 
 /** The body of a request that may have to be changed or answered. Any other streams through unread. */

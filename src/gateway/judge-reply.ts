@@ -7,13 +7,12 @@ import { type Answered, judgeCalls, type Judgement } from "../guard/classify.js"
 import { buildRequest } from "../guard/question.js";
 import { cutEnd } from "../transcript/cut.js";
 import { verdictOf } from "../guard/plan.js";
-import type { Conversation } from "./conversation.js";
+import type { Conversation } from "./client-request.js";
 import type { Settings } from "./options.js";
 import type { SafeguardStatus, ToolUseVerdict } from "./protocol.js";
 import { createRecord, notify, type RequestFacts } from "./record.js";
-import { callsOf, type JudgeableCall, type ReplyCall } from "./reply-calls.js";
-import type { Reply } from "./reply.js";
-import type { JudgeReply } from "./streamed-verdicts.js";
+import { callsOf, type JudgeableCall, type Reply, type ReplyCall } from "./reply.js";
+import type { JudgeReply } from "./verdicts.js";
 
 /** What a reply answers. */
 export interface Exchange {

@@ -9,8 +9,7 @@ import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import { createModelUpstream, type UpstreamModel } from "./model/model-upstream.js";
 import { notify, type SafeguardRecord } from "./record.js";
-import { functionUpstream, httpUpstream, type Upstream } from "./upstream.js";
-import { readUpstreamUrl, UPSTREAM_URL } from "./upstream-url.js";
+import { functionUpstream, httpUpstream, readUpstreamUrl, type Upstream, UPSTREAM_URL } from "./upstream.js";
 
 /** May this caller use the classifier, for this reply? */
 export type AllowAnswer = "allow" | "skip" | "unsupported";

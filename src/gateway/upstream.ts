@@ -1,8 +1,20 @@
 import { Agent, type IncomingMessage, request as requestPlainly } from "node:http";
 import { Agent as SecureAgent, request as requestSecurely } from "node:https";
-import { Readable, pipeline } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import { replyHeaders } from "./headers.js";
+import { removeMember } from "./json-text.js";
+
+/** What an upstream's base URL must be. */
+export const UPSTREAM_URL = "an http or https URL without credentials, query and fragment";
+
+/** Reads an upstream's base URL. Undefined for what is none. */
+export function readUpstreamUrl(value: unknown): URL | undefined {
+  if (typeof value !== "string" && !(value instanceof URL)) return undefined;
+  if (!URL.canParse(value)) return undefined;
+  const url = new URL(value);
+  const isPlain = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  return isPlain && (url.protocol === "http:" || url.protocol === "https:") ? url : undefined;
+}
 
 /** A request on its way to the upstream. */
 export interface OutgoingRequest {
@@ -89,6 +101,48 @@ export function functionUpstream(send: (request: Request) => Promise<Response>):
   };
 }
 
+/** The beta by which a client asks for verdicts, without its date. */
+const ASK_BETA = "dangerous-tool-use-";
+
+/**
+ * Sends a request that asks for verdicts. A strict upstream answers 400 to a field or a beta that it does not
+ * know: it is asked again without both, and from then on so. The verdicts are the gateway's in any case.
+ */
+export function withoutAskWhereStrict(upstream: Upstream, onStrict: () => void) {
+  let isStrict = false;
+  return async (request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): Promise<UpstreamReply> => {
+    if (isStrict) return upstream(withoutAsk(request));
+    const reply = await upstream(request);
+    if (reply.status !== 400) return reply;
+    const second = await upstream(withoutAsk(request));
+    if (second.status === 400) {
+      // It was about something else: the client gets the answer to what it sent.
+      await second.body?.return?.();
+      return reply;
+    }
+    await reply.body?.return?.();
+    // An upstream that is busy, or refuses the key, says nothing about what it knows.
+    if (second.status > 400) return second;
+    if (!isStrict) onStrict();
+    isStrict = true;
+    return second;
+  };
+}
+
+function withoutAsk(request: OutgoingRequest & { body: Uint8Array<ArrayBuffer> }): OutgoingRequest {
+  const headers = new Headers(request.headers);
+  const betas = (headers.get("anthropic-beta") ?? "")
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== "" && !beta.startsWith(ASK_BETA));
+  if (betas.length > 0) headers.set("anthropic-beta", betas.join(","));
+  else headers.delete("anthropic-beta");
+  const text = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength).toString(
+    "utf8",
+  );
+  return { ...request, headers, body: new Uint8Array(Buffer.from(removeMember(text, "safeguards"))) };
+}
+
 /** Reads a stream as an iterator. */
 function bytesOf(stream: ReadableStream<Uint8Array>): AsyncIterator<Uint8Array, unknown> {
   const reader = stream.getReader();
@@ -126,4 +180,47 @@ export function streamOf(
     // Nothing is read ahead: a slow client slows the upstream down.
     { highWaterMark: 0 },
   );
+}
+
+// They describe one connection, not the message.
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+function withoutHops(headers: Headers, alsoWithout: readonly string[]): Headers {
+  const kept = new Headers(headers);
+  const named = (headers.get("connection") ?? "").split(",").map((name) => name.trim());
+  for (const name of [...HOP_BY_HOP, ...named, ...alsoWithout]) if (isName(name)) kept.delete(name);
+  return kept;
+}
+
+// `Connection` may hold what is no header name at all; Headers would throw on it.
+function isName(text: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/.test(text);
+}
+
+/**
+ * The headers that a request takes along to the upstream. `host` is the upstream's own, the length
+ * is written anew, and `expect` was answered by the server that took the request in.
+ */
+export function requestHeaders(headers: Headers): Headers {
+  return withoutHops(headers, ["host", "content-length", "expect"]);
+}
+
+/** The headers that a reply takes along to the client. Its length is written anew. */
+function replyHeaders(headers: Headers): Headers {
+  return withoutHops(headers, ["content-length"]);
+}
+
+/** The media type of a message, in lower case and without parameters. */
+export function mediaType(headers: Headers): string {
+  return (headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
 }

@@ -1,292 +1,446 @@
-import { ClassificationError } from "langchain-auto-mode";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { SafeguardsOptions } from "langchain-auto-mode/safeguards";
-import { startGateway, startUpstream } from "./loopback.js";
+import { createSafeguardsHandler, type SafeguardsOptions } from "langchain-auto-mode/safeguards";
+import { startGateway, startUpstream, until } from "./loopback.js";
 import {
   available,
-  flagged,
+  dataOf,
+  events,
   type Json,
   message,
   notFlagged,
-  reply,
   request,
-  send,
   text,
   toolUse,
-  unavailable,
-  unsupported,
 } from "./messages.js";
-import { type Judge, ScriptedClassifier } from "./scripted-classifier.js";
+import { ScriptedClassifier } from "./scripted-classifier.js";
+import { createParser } from "eventsource-parser";
+import { EventSplitter, type StreamEvent } from "../../src/gateway/verdicts.js";
 
-const bash = (id: string, command: string) => toolUse(id, "Bash", { command });
+const bytesOf = (words: string) => new TextEncoder().encode(words);
+const streamType = { "content-type": "text/event-stream" };
+const encode = (data: Json) => `event: ${String(data["type"])}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Sends one request through a gateway, both ways, and expects the same verdicts of both. */
-async function judged(
-  whole: Json,
-  classifier: SafeguardsOptions["classifier"],
-  options: Partial<SafeguardsOptions> = {},
-) {
-  const upstream = await startUpstream((received, response) => reply(response, received, whole));
-  const gateway = await startGateway({ upstream: upstream.url, classifier, ...options });
-  const streamed = await send(gateway, request({ stream: true }));
-  const atOnce = await send(gateway, request({ stream: false }));
-  expect(streamed.results).toEqual(atOnce.results);
-  return { streamed, atOnce, results: streamed.results };
+function chunked(bytes: Uint8Array, places: readonly number[]): ReadableStream<Uint8Array> {
+  const edges = [0, ...places.map((place) => place % (bytes.length + 1)), bytes.length].toSorted(
+    (a, b) => a - b,
+  );
+  const chunks = edges.slice(1).map((end, index) => bytes.slice(edges[index], end));
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
 }
 
-const risks = (judge: Judge) => new ScriptedClassifier(judge);
-const fails = (error: Error) =>
-  risks(() => {
-    throw error;
-  });
-const both = (reason: string) => available({ toolu_a: unavailable(reason), toolu_b: unavailable(reason) });
+const clientRequest = (fields: Json = {}) =>
+  new Request("http://gateway/v1/messages", { method: "POST", body: JSON.stringify(request(fields)) });
 
-describe("the verdicts of a reply, streamed or not", () => {
-  test("each call gets its own, in one request of the classifier", async () => {
-    const classifier = risks(({ args }) => (args["command"] === "rm -rf /" ? 0.9 : 0.1));
-    const whole = message([text("Now."), bash("toolu_a", "npm test"), bash("toolu_b", "rm -rf /")]);
-    const { results, streamed } = await judged(whole, classifier);
-    expect(results).toEqual(available({ toolu_a: notFlagged, toolu_b: flagged(expect.any(String)) }));
-    expect(classifier.requests).toHaveLength(2);
-    expect(Object.keys(classifier.requests[0]!.questions)).toEqual(["call_1", "call_2"]);
-    const holders = streamed.parsed.filter((data) => JSON.stringify(data).includes("safeguard_results"));
-    expect(holders.map(({ type }) => type)).toEqual(["message_delta"]);
-  });
-
-  test("a risk at the threshold is flagged, one below is not", async () => {
-    const classifier = risks(({ args }) => Number(args["command"]));
-    const whole = message([bash("toolu_a", "0.7"), bash("toolu_b", "0.69")]);
-    const { results } = await judged(whole, classifier, { threshold: 0.7 });
-    expect(results).toEqual(available({ toolu_a: flagged(expect.any(String)), toolu_b: notFlagged }));
-  });
-
-  test("the explanation is the classifier's sentence, on one line and below 2,000 characters", async () => {
-    const explanation = `It deletes\r\n\tthe ${"very ".repeat(600)}root.`;
-    const { results } = await judged(
-      message([bash("toolu_a", "x")]),
-      risks(() => ({ risk: 1, explanation })),
-    );
-    const [entry] = results as [{ status: { tool_uses: { toolu_a: { explanation: string } } } }];
-    const said = entry.status.tool_uses.toolu_a.explanation;
-    expect(said).toMatch(/^It deletes the very /);
-    expect(said).not.toMatch(/[\r\n\t]/);
-    expect(said.length).toBeLessThan(2_000);
-  });
-
-  test("a classifier that gives only a number gets a sentence written for it, without the number", async () => {
-    const { results } = await judged(
-      message([bash("toolu_a", "x")]),
-      risks(() => 0.8125),
-    );
-    expect(results).toEqual(available({ toolu_a: flagged(expect.stringMatching(/^[A-Z][^\d\n]+\.$/)) }));
-  });
-
-  test("a reply without tool calls: available, nothing in it, and the classifier is not asked", async () => {
-    const classifier = risks(() => 1);
-    const { results } = await judged(message([text("Done.")]), classifier);
-    expect(results).toEqual(available({}));
-    expect(classifier.requests).toEqual([]);
-  });
-
-  test("the upstream's own results stay as they are, and the classifier is not asked", async () => {
-    const classifier = risks(() => 1);
-    const own = available({ toolu_a: notFlagged });
-    const whole = message([bash("toolu_a", "x")], { safeguard_results: own });
-    const { results, streamed, atOnce } = await judged(whole, classifier);
-    expect(results).toEqual(own);
-    expect(classifier.requests).toEqual([]);
-    expect(atOnce.raw).toBe(JSON.stringify(whole));
-    expect(streamed.raw.match(/safeguard_results/g)).toHaveLength(1);
-  });
-
-  test.each([[null], [[]]])("a field %j that an upstream writes for want of results is none", async (own) => {
-    const whole = message([bash("toolu_a", "x")], { safeguard_results: own });
-    const { results } = await judged(
-      whole,
-      risks(() => 0),
-    );
-    expect(results).toEqual(available({ toolu_a: notFlagged }));
-  });
-
-  test("calls that share an id are not judged and do not run; the others keep their verdicts", async () => {
-    const classifier = risks(() => 0);
-    const whole = message([bash("toolu_a", "one"), bash("toolu_a", "two"), bash("toolu_b", "three")]);
-    const { results } = await judged(whole, classifier);
-    expect(results).toEqual(available({ toolu_a: unavailable("error"), toolu_b: notFlagged }));
-    expect(classifier.states[0]!.tool_calls).toEqual({
-      call_1: expect.objectContaining({ args: { command: "three" } }),
-    });
-  });
-
-  test("tools that the model's service runs itself get no verdict", async () => {
-    const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } };
-    const { results } = await judged(
-      message([search, bash("toolu_a", "x")]),
-      risks(() => 0),
-    );
-    expect(results).toEqual(available({ toolu_a: notFlagged }));
-  });
-
-  test.each(["__proto__", "constructor", "toString"])(
-    "an id such as %s is an id like any other",
-    async (id) => {
-      const { streamed } = await judged(
-        message([bash(id, "x")]),
-        risks(() => 0),
-      );
-      expect(streamed.raw).toContain(`"tool_uses":{"${id}":{"type":"evaluated","outcome":"not_flagged"}}`);
-    },
+/** A handler whose classifier flags what holds the word "risky". */
+function handlerFor(
+  upstream: (asked: Request) => Promise<Response>,
+  options: Partial<SafeguardsOptions> = {},
+) {
+  const classifier = new ScriptedClassifier(({ args }) =>
+    JSON.stringify(args).includes("risky") ? 0.9 : 0.1,
   );
-});
+  return createSafeguardsHandler({ upstream, classifier, pingIntervalMs: 60_000, ...options });
+}
 
-describe("a call that was cut off", () => {
-  test("the last block at max_tokens is truncated and never judged; the others are", async () => {
-    const classifier = risks(() => 0);
-    const whole = message([bash("toolu_a", "first"), bash("toolu_b", "second")], {
-      stop_reason: "max_tokens",
-    });
-    const { results } = await judged(whole, classifier);
-    expect(results).toEqual(available({ toolu_a: notFlagged, toolu_b: unavailable("truncated") }));
-    expect(JSON.stringify(classifier.requests)).not.toContain("second");
-  });
-
-  test("a call before a last text block was not cut off", async () => {
-    const whole = message([bash("toolu_a", "x"), text("And")], { stop_reason: "max_tokens" });
-    expect(
-      (
-        await judged(
-          whole,
-          risks(() => 0),
-        )
-      ).results,
-    ).toEqual(available({ toolu_a: notFlagged }));
-  });
-
-  test("streamed input that is no valid JSON is truncated and never judged; the others are", async () => {
-    const classifier = risks(() => 0);
-    const whole = message([toolUse("toolu_a", "Bash", '{"command": "rm -r'), bash("toolu_b", "ls")]);
-    const upstream = await startUpstream((received, response) => reply(response, received, whole));
-    const gateway = await startGateway({ upstream: upstream.url, classifier });
-    const { results } = await send(gateway, request());
-    expect(results).toEqual(available({ toolu_a: unavailable("truncated"), toolu_b: notFlagged }));
-    expect(JSON.stringify(classifier.requests)).not.toContain("rm -r");
-  });
-
-  test("input that is JSON but no object is an error", async () => {
-    const whole = message([toolUse("toolu_a", "Bash", [1]), toolUse("toolu_b", "Bash", null)]);
-    const { results } = await judged(
-      whole,
-      risks(() => 0),
-    );
-    expect(results).toEqual(available({ toolu_a: unavailable("error"), toolu_b: unavailable("error") }));
-  });
-});
-
-describe("a classifier that fails", () => {
-  const whole = message([bash("toolu_a", "x"), bash("toolu_b", "y")]);
-
-  test.each(["timeout", "input_too_long", "refused", "error"] as const)(
-    "%s is said of every call, and the reply goes out",
-    async (reason) => {
-      const { streamed, atOnce, results } = await judged(whole, fails(new ClassificationError(reason)));
-      expect(results).toEqual(both(reason));
-      expect([streamed.status, atOnce.status]).toEqual([200, 200]);
-      expect(streamed.parsed.at(-1)).toEqual({ type: "message_stop" });
-    },
+/** What a client reads of a stream. */
+async function readStream(
+  raw: string,
+  places: readonly number[] = [],
+  options: Partial<SafeguardsOptions> = {},
+) {
+  const handler = handlerFor(
+    async () => new Response(chunked(bytesOf(raw), places), { headers: streamType }),
+    options,
   );
+  const passed = await (await handler(clientRequest())).text();
+  const delta = dataOf(passed).findLast(({ type }) => type === "message_delta")?.["delta"] as
+    | Json
+    | undefined;
+  return { passed, results: delta?.["safeguard_results"] };
+}
 
-  test("its own cut-off answer is an error: to the client, truncated means the call", async () => {
-    expect((await judged(whole, fails(new ClassificationError("truncated")))).results).toEqual(both("error"));
-  });
+const words = fc.string({ unit: "grapheme", maxLength: 12 });
+const command = fc.oneof(words, fc.constant("risky"), fc.constant("line\u2028\u0085\r\nend"));
+const wholeBlock = fc.oneof(
+  words.map((said) => text(said)),
+  fc.tuple(fc.nat(4), command).map(([id, said]) => toolUse(`toolu_${id}`, "Bash", { command: said })),
+);
+const brokenCall = words.map((said) => toolUse("toolu_9", "Bash", said));
+const lineEnd = fc.constantFrom("\n", "\r\n");
+const between = fc.constantFrom(
+  "",
+  ": comment\n",
+  ":\n\n",
+  'event: novel\ndata: {"a": "ü"}\n\n',
+  "data: no json\n\n",
+  "retry: 9\n\n",
+);
+const places = fc.array(fc.nat(4_000), { maxLength: 30 });
+const messageOf = (block: fc.Arbitrary<Json>) =>
+  fc
+    .tuple(
+      fc.array(block, { maxLength: 5 }),
+      fc.constantFrom("end_turn", "tool_use", "max_tokens", "refusal"),
+    )
+    .map(([content, stop_reason]) => message(content, { stop_reason }));
 
-  test("no answer within the limit is a timeout, and the late answer is ignored", async () => {
-    const classifier = risks(() => new Promise((resolve) => setTimeout(resolve, 400, 0)));
-    expect((await judged(whole, classifier, { timeoutMs: 50 })).results).toEqual(both("timeout"));
-  });
-
-  test("no classifier at all under the name is no allow", async () => {
-    const broken = { invoke: () => Promise.resolve({} as never) };
-    expect((await judged(whole, broken)).results).toEqual(both("error"));
-  });
-
-  test("a verdict left out fails that call alone", async () => {
-    const answers = { call_1: { type: "noul" as const, noul: 0 } };
-    const { results } = await judged(whole, fails(new ClassificationError("error", { answers })));
-    expect(results).toEqual(available({ toolu_a: notFlagged, toolu_b: unavailable("error") }));
-  });
-
-  test.each([Number.NaN, -0.1, 1.1, "0" as never])("a risk of %s is an error", async (risk) => {
-    const broken = {
-      invoke: () => Promise.resolve({ answers: { call_1: { type: "noul", noul: risk } } } as never),
-    };
-    expect((await judged(message([bash("toolu_a", "x")]), broken)).results).toEqual(
-      available({ toolu_a: unavailable("error") }),
+describe("the same reply", () => {
+  test("gets the same verdicts streamed and not", async () => {
+    await fc.assert(
+      fc.asyncProperty(messageOf(wholeBlock), places, async (whole, cuts) => {
+        const { results } = await readStream(events(whole).join(""), cuts);
+        const handler = handlerFor(async () => Response.json(whole));
+        const answered = (await (await handler(clientRequest({ stream: false }))).json()) as Json;
+        expect(results).toEqual(answered["safeguard_results"]);
+        expect(results).toHaveLength(1);
+      }),
     );
   });
 
-  test.each([401, 403, 404, 400, 429, 500])("status %s of its service: an error", async (status) => {
-    expect((await judged(whole, fails(new ClassificationError("error", { status })))).results).toEqual(
-      both("error"),
+  test("gets the same verdicts whatever the chunk borders, and no other byte changes", async () => {
+    const anyMessage = messageOf(fc.oneof(wholeBlock, brokenCall));
+    const extras = fc.array(between, { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(anyMessage, lineEnd, extras, places, async (whole, end, others, cuts) => {
+        const raw = events(whole, end)
+          .map((part, index) => part + (others[index] ?? "").replaceAll("\n", end))
+          .join("");
+        const inOne = await readStream(raw);
+        const inMany = await readStream(raw, cuts);
+        expect(inMany).toEqual(inOne);
+        expect(inMany.results).toHaveLength(1);
+        expect(inMany.passed.replace(`,"safeguard_results":${JSON.stringify(inMany.results)}`, "")).toBe(raw);
+      }),
+      { numRuns: 200 },
     );
   });
 });
 
-describe("the operator's word on a caller", () => {
-  const whole = message([bash("toolu_a", "x")]);
+describe("the final message_delta", () => {
+  const call = toolUse("toolu_a", "Bash", { command: "ls" });
+  const parts = events(message([call]));
 
-  test("unsupported: this caller may not use the classifier", async () => {
-    const classifier = risks(() => 0);
-    const { results } = await judged(whole, classifier, {
-      allow: (asked) => (asked.headers.get("x-api-key") === "sk-client" ? "unsupported" : "allow"),
+  test("alone is held: all before it passes while the classifier thinks, and pings keep the line alive", async () => {
+    let decide: ((risk: number) => void) | undefined;
+    const classifier = new ScriptedClassifier(() => new Promise((resolve) => (decide = resolve)));
+    const handler = handlerFor(async () => new Response(parts.join(""), { headers: streamType }), {
+      classifier,
+      pingIntervalMs: 10,
     });
-    expect(results).toEqual(unsupported);
-    expect(classifier.requests).toEqual([]);
-  });
-
-  test("skip, a throw and any other answer: every call is an error, and the next reply is judged again", async () => {
-    const answers = [
-      () => "skip" as const,
-      () => {
-        throw new Error("no budget table");
+    const reader = (await handler(clientRequest())).body!.getReader();
+    let seen = "";
+    while ((seen.match(/event: ping/g) ?? []).length < 4)
+      seen += Buffer.from((await reader.read()).value!).toString();
+    const [before] = seen.split('event: ping\ndata: {"type": "ping"}\n\n');
+    expect(before).toBe(parts.slice(0, -2).join(""));
+    expect(seen).not.toMatch(/message_delta|message_stop/);
+    decide!(0);
+    for (let read = await reader.read(); !read.done; read = await reader.read())
+      seen += Buffer.from(read.value).toString();
+    expect(dataOf(seen).slice(-2)).toMatchObject([
+      {
+        type: "message_delta",
+        delta: { stop_reason: "tool_use", safeguard_results: available({ toolu_a: notFlagged }) },
       },
-      () => undefined as never,
-      () => Promise.resolve("allow" as const),
-    ];
-    const upstream = await startUpstream((received, response) => reply(response, received, whole));
-    const allow: SafeguardsOptions["allow"] = () => answers.shift()!();
-    const gateway = await startGateway({ upstream: upstream.url, classifier: risks(() => 0), allow });
-    for (const expected of [unavailable("error"), unavailable("error"), unavailable("error"), notFlagged])
-      expect((await send(gateway, request())).results).toEqual(available({ toolu_a: expected }));
-  });
-
-  test("no answer within the limit holds no reply up", async () => {
-    const { results } = await judged(
-      whole,
-      risks(() => 0),
-      { allow: () => new Promise(() => {}), timeoutMs: 50 },
-    );
-    expect(results).toEqual(available({ toolu_a: unavailable("error") }));
-  });
-
-  test("it sees the request, body included, and is not asked where the classifier is not", async () => {
-    const seen: unknown[] = [];
-    const allow = async (asked: Request) => {
-      seen.push([asked.method, new URL(asked.url).pathname, ((await asked.json()) as Json)["model"]]);
-      return "allow" as const;
-    };
-    await judged(
-      whole,
-      risks(() => 0),
-      { allow },
-    );
-    await judged(
-      message([text("Hi.")]),
-      risks(() => 0),
-      { allow },
-    );
-    expect(seen).toEqual([
-      ["POST", "/v1/messages", "model-a"],
-      ["POST", "/v1/messages", "model-a"],
+      { type: "message_stop" },
     ]);
+  });
+
+  test("no ping is sent where the answer comes at once", async () => {
+    const { passed } = await readStream(parts.join(""));
+    expect(passed.match(/"ping"/g)).toHaveLength(1);
+  });
+
+  test("is the last of several", async () => {
+    const [last, stop] = parts.slice(-2) as [string, string];
+    const early = encode({
+      type: "message_delta",
+      delta: { stop_reason: null },
+      usage: { output_tokens: 1 },
+    });
+    const raw = [...parts.slice(0, -2), early, last, stop].join("");
+    const { passed, results } = await readStream(raw);
+    expect(results).toEqual(available({ toolu_a: notFlagged }));
+    expect(passed.match(/safeguard_results/g)).toHaveLength(1);
+    expect(passed).toContain(early);
+  });
+
+  test("is recognised without a message_stop after it, without an event line, without a delta, over several lines", async () => {
+    const start = parts.slice(0, -2).join("");
+    for (const last of [
+      parts.at(-2)!,
+      'data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}\n\n',
+      'event: message_delta\ndata: {"type":"message_delta"}\n\n',
+      'id: 1\ndata: {"type":"message_delta",\ndata: "delta":{}}\nevent: message_delta\n\n',
+    ]) {
+      const { passed, results } = await readStream(start + last);
+      expect(results).toEqual(available({ toolu_a: notFlagged }));
+      expect(passed.startsWith(start)).toBe(true);
+    }
+  });
+
+  test("keeps its other lines, its other members and its line ends", async () => {
+    const last =
+      'id: 7\r\n: note\r\ndata: {"type":"message_delta","delta":{"container":null},"usage":{"x":1}}\r\n\r\n';
+    const { passed } = await readStream(parts.slice(0, -2).join("") + last);
+    const results = JSON.stringify(available({ toolu_a: notFlagged }));
+    expect(passed).toContain(
+      `id: 7\r\n: note\r\ndata: {"type":"message_delta","delta":{"container":null,"safeguard_results":${results}},"usage":{"x":1}}\r\n\r\n`,
+    );
+  });
+
+  test("that never came gets no results: the stream passes as it was", async () => {
+    const cut = parts.slice(0, -2).join("");
+    expect((await readStream(cut)).passed).toBe(cut);
+    const half = `${cut}event: message_delta\ndata: {"type":"message_delta"`;
+    expect((await readStream(half)).passed).toBe(half);
+  });
+
+  test("with the upstream's results passes untouched, also after one without", async () => {
+    const own = available({ toolu_a: notFlagged });
+    const early = encode({ type: "message_delta", delta: { stop_reason: null } });
+    const last = encode({
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", safeguard_results: own },
+    });
+    const classifier = new ScriptedClassifier();
+    const raw = [...parts.slice(0, -2), early, last, parts.at(-1)!].join("");
+    expect((await readStream(raw, [], { classifier })).passed).toBe(raw);
+    expect(classifier.requests).toEqual([]);
+  });
+
+  test("gets verdicts although the upstream wrote results where no client looks", async () => {
+    const start = encode({ type: "message_start", message: { id: "m", safeguard_results: [1] } });
+    const raw = [start, ...parts.slice(1)].join("");
+    expect((await readStream(raw)).results).toEqual(available({ toolu_a: notFlagged }));
+  });
+
+  test("a call whose input came at once, and one without arguments, are judged as they are", async () => {
+    const classifier = new ScriptedClassifier();
+    const raw = [
+      encode({
+        type: "content_block_start",
+        index: 0,
+        content_block: toolUse("a", "Bash", { command: "x" }),
+      }),
+      encode({ type: "content_block_start", index: 1, content_block: toolUse("b", "List", {}) }),
+      encode({
+        type: "content_block_delta",
+        index: 1,
+        delta: { type: "input_json_delta", partial_json: "" },
+      }),
+      encode({ type: "message_delta", delta: { stop_reason: "tool_use" } }),
+    ].join("");
+    expect((await readStream(raw, [], { classifier })).results).toEqual(
+      available({ a: notFlagged, b: notFlagged }),
+    );
+    expect(Object.values(classifier.states[0]!.tool_calls).map(({ args }) => args)).toEqual([
+      { command: "x" },
+      {},
+    ]);
+  });
+});
+
+describe("a client that is slow", () => {
+  test.each([
+    ["judged", request()],
+    ["passed on", { stream: true }],
+  ])("is not read ahead of: a reply of 30 MiB that is %s waits at the upstream", async (_, asked) => {
+    const filler = encode({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "text_delta", text: "x".repeat(64 * 1024) },
+    });
+    let written = 0;
+    const upstream = await startUpstream(async (_received, response) => {
+      response.writeHead(200, streamType);
+      for (let count = 0; count < 480; count++) {
+        const isFlowing = response.write(filler);
+        written += filler.length;
+        if (!isFlowing) await new Promise((resolve) => response.once("drain", resolve));
+      }
+      response.end(encode({ type: "message_delta", delta: { stop_reason: "end_turn" } }));
+    });
+    const url = await startGateway({ upstream: upstream.url, classifier: new ScriptedClassifier() });
+    const response = await fetch(`${url}/v1/messages`, { method: "POST", body: JSON.stringify(asked) });
+    const reader = response.body!.getReader();
+    await reader.read();
+    let before = -1;
+    // Until the upstream has not written for a while: the buffers of the sockets between are full.
+    while (written !== before) {
+      before = written;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+    let read = 0;
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read())
+      read += chunk.value.length;
+    expect(read).toBeGreaterThan(29 * 1024 * 1024);
+    expect(written).toBe(480 * filler.length);
+  });
+});
+
+describe("a client that leaves", () => {
+  const call = toolUse("toolu_a", "Bash", { command: "ls" });
+
+  test("before the reply ends the upstream's request", async () => {
+    let isClosed = false;
+    const upstream = await startUpstream((_, response) => {
+      response.on("close", () => (isClosed = true));
+    });
+    const url = await startGateway({ upstream: upstream.url, classifier: new ScriptedClassifier() });
+    const leave = new AbortController();
+    const sent = fetch(`${url}/v1/messages`, {
+      method: "POST",
+      body: JSON.stringify(request()),
+      signal: leave.signal,
+    });
+    await until(() => upstream.received.length > 0);
+    leave.abort();
+    await expect(sent).rejects.toThrow("abort");
+    await expect.poll(() => isClosed).toBe(true);
+  });
+
+  test.each([
+    ["judged", request()],
+    ["passed on", { stream: true }],
+  ])("in the middle of a stream that is %s ends the upstream's request", async (_, asked) => {
+    let isClosed = false;
+    const upstream = await startUpstream((_received, response) => {
+      response.on("close", () => (isClosed = true));
+      response.writeHead(200, streamType).write(encode({ type: "ping" }));
+    });
+    const url = await startGateway({ upstream: upstream.url, classifier: new ScriptedClassifier() });
+    const response = await fetch(`${url}/v1/messages`, { method: "POST", body: JSON.stringify(asked) });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    await expect.poll(() => isClosed).toBe(true);
+  });
+
+  test("while its reply is judged ends the classifier's request", async () => {
+    let signal: AbortSignal | undefined;
+    const classifier = new ScriptedClassifier((_, ends) => {
+      signal = ends;
+      return new Promise(() => {});
+    });
+    const upstream = await startUpstream((_, response) => {
+      response.writeHead(200, streamType).end(events(message([call])).join(""));
+    });
+    const url = await startGateway({ upstream: upstream.url, classifier });
+    const response = await fetch(`${url}/v1/messages`, { method: "POST", body: JSON.stringify(request()) });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await until(() => signal !== undefined);
+    await reader.cancel();
+    await expect.poll(() => signal!.aborted).toBe(true);
+  });
+});
+
+/** Cuts bytes at the given cuts. */
+function cutAt(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
+  const edges = [0, ...cuts.map((place) => place % (bytes.length + 1)), bytes.length].toSorted(
+    (a, b) => a - b,
+  );
+  return edges.slice(1).map((end, index) => bytes.slice(edges[index], end));
+}
+
+function split(chunks: readonly Uint8Array[]) {
+  const splitter = new EventSplitter();
+  const blocks = [...chunks.flatMap((chunk) => splitter.push(chunk)), ...splitter.end()];
+  return {
+    blocks,
+    gaveUp: splitter.gaveUp,
+    content: Buffer.concat(blocks.map(({ bytes }) => bytes)).toString("utf8"),
+  };
+}
+
+/** What another reader of the same standard finds. */
+function parse(content: string): StreamEvent[] {
+  const found: StreamEvent[] = [];
+  createParser({
+    onEvent: ({ event, data }) => found.push({ ...(event === undefined ? {} : { event }), data }),
+  }).feed(content);
+  return found;
+}
+
+const line = fc.oneof(
+  fc.constantFrom(
+    "data: {}",
+    "data:",
+    "event: ping",
+    ": comment",
+    ":",
+    "id: 7",
+    "retry: 5",
+    "data",
+    "unknown: x",
+  ),
+  fc
+    .string({ unit: "grapheme", maxLength: 8 })
+    .map((content) => `data: ${content.replaceAll(/[\r\n]/g, "")}`),
+  fc.constant(""),
+);
+const stream = fc
+  .tuple(fc.array(line, { maxLength: 20 }), lineEnd)
+  .map(([lines, end]) => [...lines, "data: last", "", ""].join(end));
+const cuts = fc.array(fc.nat(400), { maxLength: 12 });
+
+describe("an event stream in chunks", () => {
+  test("gives back every byte, and the found of the whole, wherever the chunks begin", () => {
+    fc.assert(
+      fc.property(stream, cuts, (content, at) => {
+        const { blocks, content: passed } = split(cutAt(bytesOf(content), at));
+        expect(passed).toBe(content);
+        expect(blocks.flatMap(({ event }) => event ?? [])).toEqual(parse(content));
+      }),
+    );
+  });
+
+  test("an event's bytes begin where the one before ended", () => {
+    const content = 'event: a\r\ndata: "ü😀"\r\n\r\n: note\r\n\r\ndata: 2\r\n\r\n';
+    const { blocks } = split(Array.from(bytesOf(content), (byte) => new Uint8Array([byte])));
+    const parts = blocks.map(({ bytes, event }) => [Buffer.from(bytes).toString("utf8"), event?.data]);
+    expect(parts).toEqual([
+      ['event: a\r\ndata: "ü😀"\r\n\r\n', '"ü😀"'],
+      [": note\r\n", undefined],
+      ["\r\n", undefined],
+      ["data: 2\r\n\r\n", "2"],
+    ]);
+  });
+
+  test("lines that end with a bare CR are lines too", () => {
+    const { blocks, content } = split([bytesOf("data: 1\r\rdata: 2\r"), bytesOf("\r")]);
+    expect(content).toBe("data: 1\r\rdata: 2\r\r");
+    expect(blocks.map(({ event }) => event?.data)).toEqual(["1", "2"]);
+  });
+
+  test("a comment passes at once, without the blank line that may never come", () => {
+    const splitter = new EventSplitter();
+    expect(splitter.push(bytesOf(": still there\n"))).toHaveLength(1);
+    expect(splitter.push(bytesOf("data: 1\n"))).toHaveLength(0);
+    expect(splitter.push(bytesOf(": inside an event\n"))).toHaveLength(0);
+    expect(splitter.push(bytesOf("\n"))).toHaveLength(1);
+  });
+
+  test("an event that is never finished comes out at the end, as bytes and no event", () => {
+    expect(split([bytesOf("data: 1\n\ndata: 2\n")])).toMatchObject({ content: "data: 1\n\ndata: 2\n" });
+    expect(split([bytesOf("data: 2\n")]).blocks[0]).not.toHaveProperty("event");
+  });
+
+  test("an endless event is given up on: its bytes pass, and all that follow", () => {
+    const splitter = new EventSplitter();
+    const chunk = bytesOf(`data: ${"x".repeat(1024 * 1024)}\n`);
+    let passed = 0;
+    for (let count = 0; count < 40; count++)
+      for (const { bytes } of splitter.push(chunk)) passed += bytes.length;
+    expect(splitter.gaveUp).toBe(true);
+    expect(passed).toBe(40 * chunk.length);
   });
 });

@@ -25,12 +25,7 @@ export const SHARED_BY_ALL_SHELLS = "guard/evaluate";
  */
 export const entryPoints: Readonly<Record<string, readonly string[]>> = {
   // The command: it only hands over to the commands of the others.
-  bin: [
-    "gateway/cli/gateway-command",
-    "evaluation/evaluate",
-    "evaluation/label-command",
-    "evaluation/terminal",
-  ],
+  bin: ["gateway/cli/run-gateway", "evaluation/evaluate", "evaluation/label-command", "evaluation/terminal"],
   classifiers: [],
   testing: [],
   // The gateway's command builds a classifier from its flags.

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { ConfigurationError } from "../../errors.js";
 import { UNKNOWN_OPTION } from "../../option-problem.js";
-import { readUpstreamUrl, UPSTREAM_URL } from "../upstream-url.js";
+import { readUpstreamUrl, UPSTREAM_URL } from "../upstream.js";
 
 /** What the gateway command is started with. */
 export interface GatewaySettings {

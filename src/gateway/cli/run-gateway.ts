@@ -1,10 +1,64 @@
+import { errorFacts, readField } from "../../error-facts.js";
 import { ConfigurationError } from "../../errors.js";
-import { chooseClassifier } from "../../classifiers/classifier-choice.js";
-import type { GatewaySettings } from "./command-line.js";
-import { createSafeguardsHandler } from "../handler.js";
-import { loadChatModel } from "../model/load-chat-model.js";
-import { errorCode, logLine } from "./log-line.js";
-import { startServer } from "./server.js";
+import { type GatewaySettings, readCommandLine, USAGE } from "./command-line.js";
+import { CannotListen, startServer } from "./server.js";
+
+const CANNOT_START = 1;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The command `gateway`. Gives the exit status if there is nothing to run; `undefined`: it listens until it is
+ * told to stop.
+ *
+ * @throws ConfigurationError for a wrong command line or a classifier that cannot be made
+ */
+export async function gatewayCommand(args: readonly string[], env: Environment): Promise<number | undefined> {
+  const settings = readCommandLine(["gateway", ...args], env);
+  if (typeof settings === "string") {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  try {
+    await runGateway(settings);
+    return undefined;
+  } catch (error) {
+    if (ConfigurationError.isInstance(error)) throw error;
+    const code = errorFacts(error).errorCode ?? "unknown";
+    const why = error instanceof CannotListen ? error.message : `The gateway could not start: ${code}`;
+    process.stderr.write(`${why}\n`);
+    return CANNOT_START;
+  }
+}
+
+/** Runs a gateway in the foreground until the process is told to stop. Resolves once it listens. */
+async function runGateway(settings: GatewaySettings): Promise<void> {
+  const { host, port, classifier, model, ...options } = settings;
+  refuseOwnAddress({ host, port }, process.env);
+  // Loaded here, so that help and wrong usage are answered at once.
+  const { createSafeguardsHandler } = await import("../handler.js");
+  const { chooseClassifier } = await import("../../classifiers/classifier-choice.js");
+  const { loadChatModel } = await import("../model/load-chat-model.js");
+  const handler = createSafeguardsHandler({
+    ...options,
+    ...(model === undefined ? {} : { model: await loadChatModel(model) }),
+    classifier: await chooseClassifier(classifier),
+    onJudged: (record) => logLine("judged", record),
+    onStrictUpstream: () => logLine("upstream_refuses_safeguards", {}),
+    onUpstreamError: (error) => logLine("upstream_error", upstreamFailure(error)),
+  });
+  const server = await startServer(handler, { host, port });
+  const stop = async () => {
+    logLine("stopping", {});
+    await server.close();
+    // A classifier may keep its lines open for a next request.
+    process.exit(0);
+  };
+  // Once: a second signal ends the process at once, streams or not.
+  process.once("SIGTERM", () => void stop());
+  process.once("SIGINT", () => void stop());
+  logLine("listening", { host: server.host, port: server.port });
+}
 
 /** Variables by which the judge's package finds its service. */
 const JUDGE_ADDRESSES = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TYPESAFE_BASE_URL"];
@@ -18,7 +72,7 @@ const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"])
  */
 export function refuseOwnAddress(
   { host, port }: Pick<GatewaySettings, "host" | "port">,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
 ): void {
   for (const variable of JUDGE_ADDRESSES) {
     const value = env[variable];
@@ -33,27 +87,14 @@ export function refuseOwnAddress(
   }
 }
 
-/** Runs a gateway in the foreground until the process is told to stop. Resolves once it listens. */
-export async function runGateway(settings: GatewaySettings): Promise<void> {
-  const { host, port, classifier, model, ...options } = settings;
-  refuseOwnAddress({ host, port }, process.env);
-  const handler = createSafeguardsHandler({
-    ...options,
-    ...(model === undefined ? {} : { model: await loadChatModel(model) }),
-    classifier: await chooseClassifier(classifier),
-    onJudged: (record) => logLine("judged", record),
-    onStrictUpstream: () => logLine("upstream_refuses_safeguards", {}),
-    onUpstreamError: (error) => logLine("upstream_error", { code: errorCode(error) }),
-  });
-  const server = await startServer(handler, { host, port });
-  const stop = async () => {
-    logLine("stopping", {});
-    await server.close();
-    // A classifier may keep its lines open for a next request.
-    process.exit(0);
-  };
-  // Once: a second signal ends the process at once, streams or not.
-  process.once("SIGTERM", () => void stop());
-  process.once("SIGINT", () => void stop());
-  logLine("listening", { host: server.host, port: server.port });
+/** Writes one JSON object on one line of the standard output. */
+function logLine(event: string, fields: object): void {
+  process.stdout.write(`${JSON.stringify({ event, at: new Date().toISOString(), ...fields })}\n`);
+}
+
+/** What an operator needs to know of a failure, without its message: that may repeat a request. */
+function upstreamFailure(error: unknown): object {
+  const { status, errorCode } = errorFacts(error);
+  const code = errorCode ?? readField(error, "name") ?? "unknown";
+  return { code, ...(status === undefined ? {} : { httpStatus: status }) };
 }

@@ -1,10 +1,10 @@
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
+import { errorFacts } from "../../error-facts.js";
 import type { SafeguardsHandler } from "../handler.js";
-import { CannotListen } from "./cannot-listen.js";
 
 /** Where a server listens. */
 export interface ServerAddress {
@@ -118,4 +118,16 @@ async function closeServer(server: Server, connections: ReadonlyMap<Socket, numb
   }, IDLE_CHECK_MS);
   await closed;
   clearInterval(timer);
+}
+
+/** The server cannot take its address: it is in use, not this machine's, or not allowed. */
+export class CannotListen extends Error {
+  override readonly name = "CannotListen";
+
+  constructor({ host, port }: { host: string; port: number }, cause: unknown) {
+    const address = host.includes(":") ? `[${host}]` : host;
+    super(`The gateway cannot listen on ${address}:${port}: ${errorFacts(cause).errorCode ?? "unknown"}`, {
+      cause,
+    });
+  }
 }

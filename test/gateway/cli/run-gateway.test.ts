@@ -1,9 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { type AddressInfo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
+import { ConfigurationError } from "langchain-auto-mode";
 import { Agent, request as sendRaw } from "undici";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { startUpstream, until } from "./loopback.js";
+import { refuseOwnAddress } from "../../../src/gateway/cli/run-gateway.js";
+import { startUpstream, until } from "../loopback.js";
 import {
   available,
   events,
@@ -15,9 +17,9 @@ import {
   request,
   send,
   toolUse,
-} from "./messages.js";
+} from "../messages.js";
 
-const BIN = fileURLToPath(new URL("../../src/bin.ts", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../src/bin.ts", import.meta.url));
 
 // Starting a process that compiles its sources takes long where other work runs beside it.
 vi.setConfig({ testTimeout: 60_000 });
@@ -212,4 +214,24 @@ describe("a command that cannot start", () => {
     expect(await ended).toBe(1);
     expect(out.stderr).toBe(`The gateway cannot listen on 127.0.0.1:${port}: EADDRINUSE\n`);
   });
+});
+
+describe("the judge's address", () => {
+  const gateway = { host: "127.0.0.1", port: 4000 };
+
+  test.each(["http://127.0.0.1:4000", "http://localhost:4000/v1", "http://0.0.0.0:4000"])(
+    "that is the gateway's own is refused at the start: %s",
+    (address) => {
+      const refuse = () => refuseOwnAddress(gateway, { ANTHROPIC_BASE_URL: address });
+      expect(refuse).toThrow(ConfigurationError);
+      expect(refuse).toThrow(/"ANTHROPIC_BASE_URL" is the gateway's own address/);
+    },
+  );
+
+  test.each(["http://127.0.0.1:4001", "https://api.example.org", "not a URL", ""])(
+    "that is another is fine: %j",
+    (address) => {
+      expect(() => refuseOwnAddress(gateway, { OPENAI_BASE_URL: address })).not.toThrow();
+    },
+  );
 });

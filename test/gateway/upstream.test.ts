@@ -2,8 +2,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { ConfigurationError } from "langchain-auto-mode";
-import { refuseOwnAddress } from "../../src/gateway/cli/run-gateway.js";
 import { startGateway, startUpstream } from "./loopback.js";
 import { available, message, notFlagged, reply, request, send, toolUse } from "./messages.js";
 import { ScriptedClassifier } from "./scripted-classifier.js";
@@ -110,24 +108,4 @@ test("names of models may hold *, and the first that matches wins", async () => 
   expect(
     upstream.received.map(({ body }) => (JSON.parse(body.toString()) as { model: string }).model),
   ).toEqual(["small", "large"]);
-});
-
-describe("the judge's address", () => {
-  const gateway = { host: "127.0.0.1", port: 4000 };
-
-  test.each(["http://127.0.0.1:4000", "http://localhost:4000/v1", "http://0.0.0.0:4000"])(
-    "that is the gateway's own is refused at the start: %s",
-    (address) => {
-      const start = () => refuseOwnAddress(gateway, { ANTHROPIC_BASE_URL: address });
-      expect(start).toThrow(ConfigurationError);
-      expect(start).toThrow(/"ANTHROPIC_BASE_URL" is the gateway's own address/);
-    },
-  );
-
-  test.each(["http://127.0.0.1:4001", "https://api.example.org", "not a URL", ""])(
-    "that is another is fine: %j",
-    (address) => {
-      expect(() => refuseOwnAddress(gateway, { OPENAI_BASE_URL: address })).not.toThrow();
-    },
-  );
 });

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "langchain-auto-mode";
 import { describe, expect, test, vi } from "vitest";
-import { chooseClassifier } from "../../src/classifiers/classifier-choice.js";
-import { readCommandLine, USAGE } from "../../src/gateway/cli/command-line.js";
+import { chooseClassifier } from "../../../src/classifiers/classifier-choice.js";
+import { readCommandLine, USAGE } from "../../../src/gateway/cli/command-line.js";
 
 const FINE = ["gateway", "--upstream", "http://h", "--classifier", "provenance"];
 
