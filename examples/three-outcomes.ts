@@ -10,6 +10,11 @@ import { z } from "zod";
 import { describeRun, type ShownCall } from "./show/outcomes.js";
 import { formatCalls, processScreen } from "./show/screen.js";
 
+/** From this risk on a person decides, */
+export const ASK_AT = 0.3;
+/** and from this one on the call does not run. */
+export const THRESHOLD = 0.5;
+
 /** Runs the agent, approves what a person is asked about, and describes what became of each call. */
 export async function threeOutcomes(): Promise<ShownCall[]> {
   const deleteFile = tool(({ path }) => `deleted ${path}`, {
@@ -41,8 +46,8 @@ export async function threeOutcomes(): Promise<ShownCall[]> {
       autoModeMiddleware({
         tools: [deleteFile],
         classifier,
-        askAt: 0.3, // from here on a person decides
-        threshold: 0.5, // from here on the call does not run
+        askAt: ASK_AT,
+        threshold: THRESHOLD,
         onDecision: (record) => void records.push(record),
       }),
     ],

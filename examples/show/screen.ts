@@ -29,7 +29,7 @@ export const paint = (text: string, style: Style, { hasColors }: Screen): string
   hasColors ? styleText(style, text, { validateStream: false }) : text;
 
 /** Breaks a text between words, and words that are longer than a line. */
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const pieces = text
     .split(/\s+/)
     .filter((word) => word !== "")

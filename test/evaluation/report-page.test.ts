@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { evaluateCommand } from "../../src/evaluation/evaluate.js";
+import { type Browser, brightness, openBrowser } from "../kit/browser.js";
 import { makeFolder, toLines } from "./synthetic-cases.js";
 
 const folder = makeFolder();
-const profile = mkdtempSync(join(tmpdir(), "auto-mode-browser-"));
-let browser: BrowserContext;
+let browser: Browser;
 let url: string;
 
 const HOSTILE =
@@ -47,38 +44,14 @@ beforeAll(async () => {
   const quiet = { print: () => undefined, printError: () => undefined, width: 100, isWatched: false };
   await evaluateCommand([log, "--wish", "30%", "--report", report], quiet);
   url = pathToFileURL(report).href;
-  browser = await chromium.launchPersistentContext(profile, {
-    executablePath: process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  browser = await openBrowser();
 }, 60_000);
 afterAll(async () => {
   await browser?.close();
   folder.remove();
-  rmSync(profile, { recursive: true, force: true });
 });
 
-async function open(width: number, colorScheme: "light" | "dark"): Promise<Page> {
-  const page = await browser.newPage();
-  await page.setViewportSize({ width, height: 844 });
-  await page.emulateMedia({ colorScheme });
-  await page.goto(url);
-  return page;
-}
-
-/** How bright a color is that the browser computed, from 0 to 1. */
-const brightness = (color: string) => {
-  const [red = 0, green = 0, blue = 0] = [...color.matchAll(/[\d.]+/g)].map(([part]) => Number(part));
-  return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
-};
+const open = (width: number, colorScheme: "light" | "dark") => browser.open(url, width, colorScheme);
 
 describe("the report in a browser", () => {
   test.each([390, 1280])(
