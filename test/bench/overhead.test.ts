@@ -6,7 +6,9 @@ test("the benchmark of overhead runs all of its loops, and asks once for each st
   const figures = await main(["--calls", "10"], (line) => lines.push(line));
 
   expect(new Set(figures.map(({ row }) => row))).toEqual(new Set(rows().map(({ name }) => name)));
-  for (const { row, kind, requestsPerStep, ratios } of figures) {
+  for (const { row, kind, requestsPerStep, ratios, beyond, microseconds } of figures) {
+    expect(microseconds).toBeGreaterThan(0);
+    expect(beyond[kind]).toBe(0);
     for (const ratio of Object.values(ratios)) expect(ratio).toBeGreaterThan(0);
     expect(ratios[kind]).toBe(1);
     const asked = { "auto mode": 1, "plain guard": row.includes("parallel") ? 10 : 1 };

