@@ -89,12 +89,14 @@ export async function judgeCalls(
   options: JudgeOptions,
 ): Promise<Judgement> {
   const started = performance.now();
-  const overdue = new DOMException("The classifier did not answer in time.", "TimeoutError");
+  let overdue: unknown;
+  const timeoutError = () =>
+    (overdue = new DOMException("The classifier did not answer in time.", "TimeoutError"));
   const { signal, timeoutMs, metadata, name = classifierName(classifier) } = options;
   let response: ClassifierResponse | undefined;
   let error: unknown;
   try {
-    response = await withDeadline({ signal, timeoutMs, timeoutError: () => overdue }, (ends) =>
+    response = await withDeadline({ signal, timeoutMs, timeoutError }, (ends) =>
       classifier.invoke(request, {
         signal: ends,
         runName: "auto_mode",
@@ -109,7 +111,7 @@ export async function judgeCalls(
   signal?.throwIfAborted();
 
   const latencyMs = performance.now() - started;
-  if (error === overdue)
+  if (error !== undefined && error === overdue)
     return { answered: unanswered(count, "timeout"), latencyMs, classifier: name, error };
   try {
     return { ...read(response, error, count), latencyMs, ...nameIn(response, name) };
