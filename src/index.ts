@@ -27,7 +27,7 @@ export {
   type ThrowFallback,
   throwOnLimit,
 } from "./limits/fallbacks.js";
-export { type AutoModeState, autoModeState } from "./limits/auto-mode-state.js";
+export { type AutoModeState, autoModeState } from "./limits/state.js";
 export type {
   DecidedBy,
   DecisionDetails,

@@ -11,7 +11,7 @@ import { getEnvironmentVariable } from "@langchain/core/utils/env";
 import { z } from "zod";
 import { withDeadline } from "../deadline.js";
 import { ClassificationError, ConfigurationError } from "../errors.js";
-import { readRequestState } from "../guard/read-request.js";
+import { readRequestState } from "../guard/question.js";
 import { check } from "../option-problem.js";
 import { type Outcome, requireTextQuestions, settle, type TextQuestions } from "./answers.js";
 import { classificationFailure } from "./failure.js";

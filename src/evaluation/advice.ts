@@ -1,5 +1,5 @@
 import { foldsOf, type Grouped } from "./calibrate.js";
-import { type Judged, scoredOf } from "./judged.js";
+import { type Judged, scoredOf } from "./figures.js";
 import { operatingPoints, type Rate, rateOf, ratesAt, type Scored, thresholdFor } from "./metrics.js";
 
 /** What is wanted: shares from 0 to 1. */

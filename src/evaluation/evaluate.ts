@@ -5,17 +5,23 @@ import type { MonitorView } from "../transcript/view.js";
 import { correctedRisk } from "../classifiers/calibrated.js";
 import { adviceText, advise } from "./advice.js";
 import { calibrate, FEWEST_OF_EACH_LABEL } from "./calibrate.js";
-import { compare, comparisonText } from "./compare.js";
+import {
+  compare,
+  comparisonText,
+  costOf,
+  figuresByGroup,
+  figuresByTool,
+  type Judged,
+  judgedOf,
+  scoredOf,
+  worstMistakes,
+  weighLabels,
+} from "./figures.js";
 import { EVALUATE_USAGE, type EvaluateOptions, readEvaluateOptions } from "./evaluate-options.js";
-import { costOf, figuresByGroup, figuresByTool } from "./figures.js";
-import { judgeCases } from "./judge-cases.js";
-import { type Judged, judgedOf, scoredOf, worstMistakes } from "./judged.js";
-import { KeptAnswers } from "./kept-answers.js";
-import { loadClassifier } from "./load-classifier.js";
+import { judgeCases, KeptAnswers, loadClassifier, readable } from "./judge-cases.js";
 import { reliability } from "./metrics.js";
 import { type Answer, type EvaluationCase, readCaseFiles } from "./read-cases.js";
 import { type Findings, htmlReport } from "./report.js";
-import { readable } from "./request.js";
 import {
   calibrationTable,
   comparisonTable,
@@ -25,10 +31,10 @@ import {
   renderTable,
   type Table,
   wrap,
-} from "./table.js";
-import { progress, type Terminal } from "./terminal.js";
-import { visible } from "./visible.js";
-import { weighLabels } from "./weights.js";
+  progress,
+  type Terminal,
+  visible,
+} from "./terminal.js";
 
 /** What one classifier, or the log, says of the labeled cases. */
 interface Judging {

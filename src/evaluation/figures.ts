@@ -1,4 +1,3 @@
-import { type Judged, scoredOf } from "./judged.js";
 import {
   brierScore,
   calibrationError,
@@ -11,6 +10,8 @@ import {
   thresholdFor,
   thresholdForMisses,
 } from "./metrics.js";
+import type { Grouped } from "./calibrate.js";
+import type { Answer, EvaluationCase } from "./read-cases.js";
 
 /** Figures of one group of cases. A figure is `undefined` where the group cannot give it. */
 export interface GroupFigures {
@@ -114,4 +115,158 @@ export function costOf(judged: readonly Judged[]): Cost {
     inputTokens: sum(judged.flatMap(({ inputTokens }) => inputTokens ?? [])),
     outputTokens: sum(judged.flatMap(({ outputTokens }) => outputTokens ?? [])),
   };
+}
+
+/** A labeled case with the answer that it got. */
+export interface Judged extends Answer {
+  readonly id: string;
+  readonly source: string;
+  readonly kind: string | undefined;
+  readonly tool: string;
+  readonly group: string;
+  readonly recorded: boolean;
+  readonly risky: boolean;
+  readonly weight: number;
+}
+
+/** A labeled case together with its answer. */
+export function judgedOf(
+  { id, source, kind, tool, group, recorded, risky, weight }: EvaluationCase,
+  answer: Answer,
+): Judged {
+  return { id, source, kind, tool, group, recorded, risky: risky === true, weight, ...answer };
+}
+
+/** The cases that got a risk: only these can be scored. */
+export function scoredOf(judged: readonly Judged[]): Grouped[] {
+  return judged.flatMap(({ risk, risky, weight, group }) =>
+    risk === undefined ? [] : { risk, risky, weight, group },
+  );
+}
+
+/** How far an answer is from the truth: 0 is right, 1 could not be further off. */
+export function distance({ risk, risky }: Judged): number {
+  return risk === undefined ? 0 : Math.abs(risk - (risky ? 1 : 0));
+}
+
+/** The cases on the wrong side of a threshold, the worst first. */
+export function worstMistakes(judged: readonly Judged[], threshold: number, count: number): Judged[] {
+  return judged
+    .filter(({ risk, risky }) => risk !== undefined && risk >= threshold !== risky)
+    .toSorted((a, b) => distance(b) - distance(a))
+    .slice(0, count);
+}
+
+/** What the labels stand for. */
+export interface Weighted {
+  /** The labeled cases, each with the number of decisions that it stands for. */
+  readonly labeled: readonly EvaluationCase[];
+  /** Whether some stand for more decisions than others. */
+  readonly uneven: boolean;
+  /** Decisions of a kind of which none is labeled: no figure speaks of them. */
+  readonly unseen: number;
+}
+
+/**
+ * Whoever labels every blocked call and one allowed call in a hundred, or logs a sample, holds a file in which
+ * blocked calls are far too frequent: counted as they are, such labels would give many times the true rate of
+ * false alarms. So each label is counted for all the decisions that it stands for: the decisions of the log whose
+ * recorded risk lies in the same tenth of the scale, shared among the labels in that tenth.
+ */
+export function weighLabels(cases: readonly EvaluationCase[]): Weighted {
+  const tenths = new Map<number, { decisions: number; labels: number }>();
+  for (const one of cases) {
+    const tenth = tenths.get(tenthOf(one)) ?? { decisions: 0, labels: 0 };
+    tenth.decisions += one.weight;
+    if (one.risky !== undefined) tenth.labels += one.weight;
+    tenths.set(tenthOf(one), tenth);
+  }
+  const labeled = cases
+    .filter(({ risky }) => risky !== undefined)
+    .map((one) => {
+      const { decisions, labels } = tenths.get(tenthOf(one))!;
+      return { ...one, weight: (one.weight * decisions) / labels };
+    });
+  const unseen = [...tenths.entries()]
+    .filter(([tenth, { labels }]) => tenth !== NO_RISK && labels === 0)
+    .reduce((total, [, { decisions }]) => total + decisions, 0);
+  const weights = labeled.map(({ weight }) => weight);
+  return {
+    labeled,
+    uneven: Math.max(...weights) > 1.0001 * Math.min(...weights),
+    unseen: Math.round(unseen),
+  };
+}
+
+const NO_RISK = -1;
+
+function tenthOf({ answer }: EvaluationCase): number {
+  return answer?.risk === undefined ? NO_RISK : Math.min(9, Math.floor(answer.risk * 10));
+}
+
+/** Two classifiers on the same cases: those that both gave a risk. */
+export interface Comparison {
+  readonly titles: readonly [string, string];
+  readonly cases: number;
+  readonly auc: readonly [number | undefined, number | undefined];
+  readonly brier: readonly [number | undefined, number | undefined];
+  readonly calibrationError: readonly [number | undefined, number | undefined];
+  /** Cases, at the threshold in use, on which one is right and the other wrong. */
+  readonly onlyFirstRight: number;
+  readonly onlySecondRight: number;
+  /** How likely such a lopsided count is if both are equally good: two-sided sign test. */
+  readonly pValue: number;
+}
+
+/** Compares answers to the same cases. */
+export function compare(
+  titles: readonly [string, string],
+  first: readonly Judged[],
+  second: readonly Judged[],
+  threshold: number,
+): Comparison {
+  const others = new Map(second.map((one) => [`${one.source} ${one.id}`, one]));
+  const pairs = first.flatMap((one): [Judged, Judged][] => {
+    const other = others.get(`${one.source} ${one.id}`);
+    return other?.risk === undefined || one.risk === undefined ? [] : [[one, other]];
+  });
+  const isRight = ({ risk = 0, risky }: Judged): boolean => risk >= threshold === risky;
+  const count = (firstRight: boolean): number =>
+    pairs.filter(([a, b]) => isRight(a) === firstRight && isRight(b) !== firstRight).length;
+  const [one, other] = [scoredOf(pairs.map(([a]) => a)), scoredOf(pairs.map(([, b]) => b))];
+  const [onlyFirstRight, onlySecondRight] = [count(true), count(false)];
+  return {
+    titles,
+    cases: pairs.length,
+    auc: [rocAuc(one), rocAuc(other)],
+    brier: [brierScore(one), brierScore(other)],
+    calibrationError: [calibrationError(one), calibrationError(other)],
+    onlyFirstRight,
+    onlySecondRight,
+    pValue: signTest(onlyFirstRight, onlySecondRight),
+  };
+}
+
+/** Two-sided: the chance of a split at least as uneven when both sides are equally likely. */
+function signTest(a: number, b: number): number {
+  const n = a + b;
+  // In logarithms: 0.5 ** n is 0 from about a thousand on.
+  let logTerm = -n * Math.LN2;
+  let tail = 0;
+  for (let k = 0; k <= Math.min(a, b); k++) {
+    tail += Math.exp(logTerm);
+    logTerm += Math.log((n - k) / (k + 1));
+  }
+  return Math.min(1, 2 * tail);
+}
+
+/** What came of a comparison, in one sentence. */
+export function comparisonText({ titles, cases, pValue, ...counts }: Comparison, threshold: number): string {
+  const [first, second] = titles;
+  const { onlyFirstRight, onlySecondRight } = counts;
+  const split = `At ${threshold}, on ${cases} cases: ${first} alone is right on ${onlyFirstRight}, ${second} alone on ${onlySecondRight}.`;
+  if (pValue >= 0.05)
+    return `${split} That is no clear difference (p = ${pValue.toFixed(2)}); more labels may show one.`;
+  const better = onlyFirstRight > onlySecondRight ? first : second;
+  return `${split} ${better} is better by more than chance explains (p ${pValue < 0.001 ? "< 0.001" : `= ${pValue.toFixed(3)}`}).`;
 }

@@ -2,7 +2,7 @@ import type { Content, NoulCriteria } from "@langchain/core/decisions";
 import { z } from "zod";
 import { ConfigurationError } from "../errors.js";
 import { type Classifier, classifierView } from "../guard/classify.js";
-import { classifier, criteria, instructions, optionalFunction, threshold } from "../option-checks.js";
+import { classifier, criteria, instructions, optionalFunction, threshold } from "../resolve-options.js";
 import { namePattern } from "../name-pattern.js";
 import { check, mismatch } from "../option-problem.js";
 import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";

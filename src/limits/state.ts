@@ -1,5 +1,5 @@
 import type { Outcome } from "../decision-record.js";
-import type { LimitName, UnavailableReason } from "../errors.js";
+import type { LimitName, UnavailableReason, Counters } from "../errors.js";
 import type { ApproverDecision } from "../transcript/langchain.js";
 import {
   type Counted,
@@ -10,6 +10,8 @@ import {
   countStep,
   newTurn,
 } from "./counters.js";
+import type { BaseMessage } from "@langchain/core/messages";
+import { findProposal } from "../proposal.js";
 
 /** One call, its tool and its arguments: what an approval or a block is about, and nothing beside it. */
 export interface CallIdentity {
@@ -279,4 +281,34 @@ export function reduceState(given: ThreadState, update: unknown, limits: Limits)
     case "trusted":
       return withStep(state, { ...openStep(state, operation.messageId), trusted: true }, limits);
   }
+}
+
+/** What a user may read of the guard's private state. */
+export interface AutoModeState extends Counters {
+  /** The limit that this turn has reached. */
+  limit: LimitName | undefined;
+  /** Calls that wait for a person. */
+  waiting: { id: string; name: string; args: Record<string, unknown> }[];
+}
+
+/**
+ * Reads the guard's counts and waiting calls from a snapshot of the agent's state.
+ *
+ * @param snapshot what `agent.graph.getState(config)` gives
+ * @param label the middleware's `label`; default `"autoMode"`
+ * @example
+ * ```ts
+ * const { totalBlocks, waiting } = autoModeState(await agent.graph.getState(config));
+ * ```
+ */
+export function autoModeState(snapshot: { values: unknown }, label = "autoMode"): AutoModeState {
+  const values = (snapshot.values ?? {}) as Record<string, unknown>;
+  const thread = threadOf(values, { thread: `_${label}` });
+  const messages = (values.messages as BaseMessage[] | undefined) ?? [];
+  const proposal = thread.step && findProposal(messages, thread.step.messageId);
+  const waiting = (thread.step?.waiting ?? []).flatMap(({ id, index }) => {
+    const call = proposal?.message.tool_calls?.[index];
+    return call?.id === id ? [{ id, name: call.name, args: call.args }] : [];
+  });
+  return { ...thread.limitStatus.counters, limit: thread.limitStatus.limit, waiting };
 }

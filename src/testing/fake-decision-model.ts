@@ -8,18 +8,12 @@ import {
 } from "@langchain/core/decisions";
 import type { UsageMetadata } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import { ClassificationError, type UnavailableReason } from "../errors.js";
+import { ClassificationError, type UnavailableReason, UNAVAILABLE_REASONS } from "../errors.js";
 import type { RiskKind } from "../guard/question.js";
-import { delay } from "./delay.js";
-import { type JudgedCall, type RecordedRequest, readRequest } from "./recorded-request.js";
-import {
-  checkModelOptions,
-  checkRespond,
-  checkRisk,
-  checkRiskOrRespond,
-  checkToolName,
-  failureOf,
-} from "./script-checks.js";
+import type { JsonObject } from "../json.js";
+import type { Entry } from "../transcript/entries.js";
+import { z } from "zod";
+import { check } from "../option-problem.js";
 
 type Risk = number | { risk: number; explanation?: string; kind?: RiskKind } | undefined;
 type Respond = (call: JudgedCall, request: RecordedRequest) => Risk | Promise<Risk>;
@@ -173,4 +167,111 @@ function choose(labels: readonly string[], wanted: string | undefined): Answer {
  */
 export function fakeDecisionModel(options: FakeDecisionModelOptions = {}): FakeDecisionModel {
   return new FakeDecisionModel(options);
+}
+
+/** A proposed call as the classifier was shown it. */
+export interface JudgedCall {
+  /** Its key in the request: `call_1`, `call_2`, … */
+  key: string;
+  name: string;
+  args: JsonObject;
+  description?: string;
+}
+
+/** One recorded request. */
+export interface RecordedRequest {
+  /** The calls it was about, in order. */
+  calls: JudgedCall[];
+  /** What of the conversation it showed. */
+  transcript: Entry[];
+  environment?: unknown;
+  /** The whole request, as JSON. */
+  state: JsonObject;
+  questions: Record<string, Question>;
+  signal: AbortSignal | undefined;
+}
+
+/** Reads a request of the guard. */
+function readRequest(
+  state: State,
+  questions: Record<string, Question>,
+  signal?: AbortSignal,
+): RecordedRequest {
+  // As JSON, so that nobody can change afterwards what was recorded.
+  const copy = JSON.parse(JSON.stringify({ state, questions })) as {
+    state: JsonObject;
+    questions: Record<string, Question>;
+  };
+  const toolCalls = (copy.state.tool_calls ?? {}) as Record<string, Omit<JudgedCall, "key">>;
+  return {
+    calls: Object.entries(toolCalls).map(([key, call]) => ({ key, ...call })),
+    transcript: (copy.state.transcript ?? []) as unknown as Entry[],
+    ...("environment" in copy.state ? { environment: copy.state.environment } : {}),
+    state: copy.state,
+    questions: copy.questions,
+    signal,
+  };
+}
+
+// A slip in a script must not be: a test would pass, or fail, for another reason than it tells.
+
+const text = "a text that is not empty";
+const delayText = "milliseconds, from 0 to 2147483647";
+const modelOptions = z.strictObject(
+  {
+    model: z.string(text).min(1, text).optional(),
+    delayMs: z.number(delayText).min(0, delayText).max(2_147_483_647, delayText).optional(),
+    usage: z.looseObject({}, "an object with counts of tokens").optional(),
+  },
+  "an object of options",
+);
+
+const isRisk = (value: unknown): boolean => typeof value === "number" && value >= 0 && value <= 1;
+const risk = z.custom<number>(isRisk, "a number from 0 to 1");
+const respond = z.custom<never>((value) => typeof value === "function", "a function");
+const riskOrRespond = z.custom<never>(
+  (value) => isRisk(value) || typeof value === "function",
+  "a number from 0 to 1, or a function that gives it",
+);
+const failure = z.custom<UnavailableReason | Error>(
+  // Any object: how a guard copes with an odd error may be what is tested.
+  (value) =>
+    (typeof value === "object" && value !== null) ||
+    (UNAVAILABLE_REASONS as readonly unknown[]).includes(value),
+  `an error, or one of ${UNAVAILABLE_REASONS.map((reason) => `"${reason}"`).join(", ")}`,
+);
+
+/** Checks the options of a fake. */
+const checkModelOptions = (options: unknown): unknown => check(modelOptions, options, "");
+/** Checks a scripted risk. */
+const checkRisk = (given: unknown, option: string): unknown => check(risk, given, option);
+/** Checks a function that gives answers. What it gives is not checked: that may be what is tested. */
+const checkRespond = (given: unknown, option: string): unknown => check(respond, given, option);
+/** Checks a scripted risk, or a function that gives answers. */
+const checkRiskOrRespond = (given: unknown, option: string): unknown => check(riskOrRespond, given, option);
+/** Checks a tool's name. */
+const checkToolName = (given: unknown, option: string): unknown =>
+  check(z.string(text).min(1, text), given, option);
+
+/** A scripted failure as the error that is thrown. */
+function failureOf(given: UnavailableReason | Error, option: string): Error {
+  check(failure, given, option);
+  return typeof given === "string" ? new ClassificationError(given) : given;
+}
+
+/** Waits, but no longer than the caller does. */
+async function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      signal?.removeEventListener("abort", aborted);
+      resolve();
+    }
+    function aborted(): void {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    }
+    signal?.addEventListener("abort", aborted, { once: true });
+  });
 }

@@ -3,5 +3,5 @@ export {
   type FakeDecisionModelOptions,
   fakeDecisionModel,
 } from "./fake-decision-model.js";
-export type { JudgedCall, RecordedRequest } from "./recorded-request.js";
+export type { JudgedCall, RecordedRequest } from "./fake-decision-model.js";
 export { judgeCall, type JudgeCallInput, type JudgeCallOptions, type JudgeCallResult } from "./judge-call.js";

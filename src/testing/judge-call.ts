@@ -1,5 +1,5 @@
 import type { ClassifierRequest } from "@langchain/core/decisions";
-import type { BaseMessage, BaseMessageLike } from "@langchain/core/messages";
+import { type BaseMessage, type BaseMessageLike, coerceMessageLikeToMessage } from "@langchain/core/messages";
 import type { ClientTool } from "@langchain/core/tools";
 import type { DecisionRecord } from "../decision-record.js";
 import { ConfigurationError } from "../errors.js";
@@ -12,7 +12,8 @@ import { failureOf, feedbackFor, recordFor, waitingCallOf } from "../guard/repor
 import { type Proposed, toStepCall } from "../tool-call/request.js";
 import { NO_INPUT, noteInput, reduceRunInput } from "../transcript/user-input.js";
 import { type Surroundings, stepContext } from "../tool-call/context.js";
-import { checkInput, readMessages } from "./judge-input.js";
+import { z } from "zod";
+import { check, mismatch, optionPath } from "../option-problem.js";
 
 /** What {@link judgeCall} judges. */
 export interface JudgeCallInput {
@@ -116,4 +117,44 @@ function contextFor(policy: Policy, messages: BaseMessage[], proposed: Proposed)
   const state = { messages, [keys.input]: input };
   const surroundings = { state, runtime: {} } as unknown as Surroundings;
   return stepContext(policy, keys, surroundings, undefined, () => proposed.tool);
+}
+
+const name = "the name of a tool";
+const tool = "a tool object";
+const input = z.strictObject(
+  {
+    messages: z.array(z.unknown(), "a list of messages"),
+    // What a model proposes has more fields, as `type`.
+    call: z.looseObject(
+      {
+        name: z.string(name).min(1, name),
+        id: z.string("a text").optional(),
+      },
+      "a call as { name, args }",
+    ),
+    tool: z
+      .custom((value) => typeof value === "object" && value !== null && "name" in value, tool)
+      .optional(),
+  },
+  "an object with messages and call",
+);
+
+/** Checks what is to be judged. The arguments may be anything: a guard must cope with that. */
+function checkInput(given: unknown): void {
+  check(input, given, "");
+}
+
+/** The messages as an agent's state holds them. */
+function readMessages(given: readonly BaseMessageLike[]): BaseMessage[] {
+  return given.map((message, index) => {
+    try {
+      return coerceMessageLikeToMessage(message);
+    } catch {
+      // The library's own error repeats the message.
+      throw new ConfigurationError(
+        optionPath("messages", [index]),
+        mismatch(message, "a message, or { role, content }"),
+      );
+    }
+  });
 }

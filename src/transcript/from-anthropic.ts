@@ -1,10 +1,8 @@
 import type { JsonValue } from "@langchain/core/decisions";
-import { blocksOf, contentText } from "./anthropic-content.js";
-import { isAgentReport, isCommand, splitUserText } from "./anthropic-user-text.js";
 import type { TranscriptSource } from "./build.js";
 import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
-import type { Piece } from "./entries.js";
+import type { Piece, NoteEntry, TextEntry } from "./entries.js";
 
 /** What a source needs to know beside the messages. */
 export interface AnthropicSourceOptions {
@@ -202,4 +200,121 @@ function notePiece(block: Fields): Piece {
   const source = nameOr(block["type"]);
   const from = "context_note";
   return { from, build: () => ({ from, source, text: contentText(block["content"] ?? block) }) };
+}
+
+/** What a marker of the client says about the text around it. */
+interface Marker {
+  /** The tag's name, or how it ends. */
+  readonly tag: RegExp;
+  /** Whose words the tagged text is: the user's own, or data that the client put there. */
+  readonly speaker: "user" | "note";
+  /** Client versions in which it was seen. */
+  readonly seen: string;
+}
+
+/**
+ * The markers that Claude Code writes into the user's role, one table for all of them. Any other tag is a part
+ * of the text that it stands in: users paste markup, too.
+ */
+const MARKERS: readonly Marker[] = [
+  { tag: /^command-(?:name|message|args)$/, speaker: "user", seen: "2.1.278 and later" },
+  { tag: /^bash-input$/, speaker: "user", seen: "2.1.278 and later" },
+  { tag: /^system-reminder$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^(?:local-command|bash)-(?:stdout|stderr|caveat)$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^task-notification$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^ide_(?:selection|opened_file|diagnostics)$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^new-diagnostics$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /-hook$/, speaker: "note", seen: "2.1.278 and later" },
+  { tag: /^(?:agent|teammate)-message$/, speaker: "note", seen: "2.1.318 and later" },
+  { tag: /^tick$/, speaker: "note", seen: "2.1.318 and later" },
+];
+
+const OPENING = /(?:^|\n)[^\S\n]*<([a-z][a-z\d]*(?:[-_][a-z\d]+)*)(?:\s[^>\n]*)?>/g;
+const CLOSING = /<\/([a-z][a-z\d]*(?:[-_][a-z\d]+)*)>/g;
+const COMMAND = /(?:^|\n)[^\S\n]*<command-(?:name|message)>/;
+const REPORT = /^\s*<agent-message[\s>]/;
+
+// How a client that has compacted a conversation begins the next one.
+const SUMMARY = /^\s*This session is being continued from a previous conversation/;
+
+const isNote = (tag: string): boolean =>
+  MARKERS.some((marker) => marker.speaker === "note" && marker.tag.test(tag));
+
+/** Whether a text names a command that the user typed. What the client adds behind it is the command's body. */
+const isCommand = (text: string): boolean => COMMAND.test(text);
+
+/** Whether a text is the report of a subagent. */
+const isAgentReport = (text: string): boolean => REPORT.test(text);
+
+/**
+ * Tells the user's own words from what a client has put beside them in the same text. What lies between the
+ * first opening tag of the client and the last closing one is a note: whatever closing tag a wrapped text
+ * holds, the client's own comes after it. Where none comes, the note goes on to the end.
+ */
+function splitUserText(text: string): (TextEntry | NoteEntry)[] {
+  if (SUMMARY.test(text)) return [{ from: "context_note", source: "summary", text }];
+  const opening = findOpening(text);
+  if (opening === undefined) return isBlank(text) ? [] : [{ from: "user", text }];
+  const { start, source } = opening;
+  const end = endOfLastClosing(text, start);
+  const before = text.slice(0, start);
+  const after = text.slice(end);
+  return [
+    ...(isBlank(before) ? [] : [{ from: "user", text: before } as const]),
+    { from: "context_note", source, text: text.slice(start, end).trim() },
+    ...(isBlank(after) ? [] : [{ from: "user", text: after } as const]),
+  ];
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
+function findOpening(text: string): { start: number; source: string } | undefined {
+  // Most texts hold no tag; looking for one costs next to nothing.
+  if (!text.includes("<")) return undefined;
+  for (const match of text.matchAll(OPENING)) {
+    const source = match[1] as string;
+    if (isNote(source)) return { start: match.index, source };
+  }
+  return undefined;
+}
+
+function endOfLastClosing(text: string, from: number): number {
+  let end = text.length;
+  for (const match of text.slice(from).matchAll(CLOSING))
+    if (isNote(match[1] as string)) end = from + match.index + match[0].length;
+  return end;
+}
+
+/** The content blocks of a message. A plain text is one block of it; what is no block is unknown data. */
+function blocksOf(content: unknown): readonly Fields[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) return [];
+  return content
+    .filter((block) => block !== null)
+    .map((block: unknown) => fieldsOf(block) ?? { type: "unknown", content: block });
+}
+
+/** What a tool answered, or any other data, as a text. */
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  const blocks = Array.isArray(content)
+    ? content.map((block: unknown) => blockText(block))
+    : [blockText(content)];
+  return blocks.join("\n");
+}
+
+function blockText(block: unknown): string {
+  const fields = fieldsOf(block);
+  if (fields?.["type"] === "text" && typeof fields["text"] === "string") return fields["text"];
+  if (fields && isMedia(fields)) return mediaMarker(fields);
+  return JSON.stringify(block, readable) ?? "";
+}
+
+/** Leaves out what nobody can read, so that the room goes to what the agent read. */
+function readable(key: string, value: unknown): unknown {
+  if (key.startsWith("encrypted_")) return undefined;
+  const fields = fieldsOf(value);
+  return fields?.["type"] === "base64" ? mediaMarker(fields) : value;
 }

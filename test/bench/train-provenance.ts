@@ -17,10 +17,10 @@ import {
 } from "../../src/classifiers/provenance-features.js";
 import { readState } from "../../src/classifiers/provenance-request.js";
 import { sourcesOf } from "../../src/classifiers/provenance-sources.js";
-import { type Case, readCases } from "../../src/evaluation/cases.js";
+import { type Case, readCases } from "../../src/evaluation/read-cases.js";
 import { type Example, fitLogistic, type Model, predict, type Sign } from "./logistic.js";
 import { atThreshold, rocAuc, type Scored } from "../../src/evaluation/metrics.js";
-import { requestOf } from "../../src/evaluation/request.js";
+import { requestOf } from "../../src/evaluation/judge-cases.js";
 
 const NAMES = Object.keys(FEATURES) as FeatureName[];
 const SIGNS: readonly Sign[] = NAMES.map((name) => (FEATURES[name] === "raises" ? 1 : -1));

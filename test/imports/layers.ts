@@ -5,9 +5,9 @@
 export const layers: readonly (readonly string[])[] = [
   ["errors", "json", "option-problem", "bindings", "deadline", "error-facts", "name-pattern", "proposal"],
   ["transcript/*"],
-  ["guard/question", "guard/read-request", "guard/feedback", "decision-record"],
+  ["guard/question", "guard/feedback", "decision-record"],
   ["guard/classify", "guard/plan", "limits/*"],
-  ["options", "option-checks", "guard/select-tools", "resolve-options"],
+  ["options", "guard/select-tools", "resolve-options"],
   ["guard/evaluate", "guard/report"],
   ["model-call"],
   ["tool-call/*"],

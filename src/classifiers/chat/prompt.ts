@@ -1,5 +1,5 @@
 import type { Content, JsonValue, NoulCriteria, State } from "@langchain/core/decisions";
-import { readBoundQuestion, readRequestState, type RequestState } from "../../guard/read-request.js";
+import { readBoundQuestion, readRequestState, type RequestState } from "../../guard/question.js";
 import { escapeAttribute, escapeTagged, renderTranscript } from "../../transcript/render.js";
 import { answerKeys, type TextQuestion, type TextQuestions } from "../answers.js";
 import { stateAsJson } from "../state-json.js";

@@ -1,6 +1,6 @@
 import { AIMessage, ToolMessage } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
-import { messagesOf, parseCase, parseLines } from "../../src/evaluation/cases.js";
+import { messagesOf, parseCase, parseLines } from "../../src/evaluation/read-cases.js";
 import { CASES, toLines } from "./synthetic-cases.js";
 
 const minimal = { id: "a", source: "s", history: [], call: { name: "t", args: {} }, label: "risky" };
