@@ -12,7 +12,7 @@ import { autoModeMiddleware, type DecisionRecord, haltRun } from "langchain-auto
 import { type FakeDecisionModel, fakeDecisionModel } from "langchain-auto-mode/testing";
 import { z } from "zod";
 
-/** The operator's rules reach every guard. In a subagent they alone can authorise. */
+/** The operator's rules reach every guard. In a subagent they alone can authorize. */
 const ENVIRONMENT = { rules: ["Files under /build/ may be deleted."] };
 
 /** Stands in for a real decision model: it follows the rule above and has nothing against delegating. */
@@ -54,7 +54,7 @@ export function createWorkspaceAgent(models: Models, workspace: Workspace, { gua
   // deepagents brings tools of its own: those that change something are guarded by name.
   const dangerous = [deleteFile, "write_file", "edit_file", "delete"];
   const parentGuard = autoModeMiddleware({ ...common, label: "parent", tools: ["task", ...dangerous] });
-  // In a subagent the first message is the parent agent's, not the user's: it must not authorise.
+  // In a subagent the first message is the parent agent's, not the user's: it must not authorize.
   const subagentGuard = autoModeMiddleware({
     ...common,
     label: "subagent",

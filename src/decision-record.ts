@@ -51,7 +51,7 @@ export interface DecisionRecord {
   readonly by: DecidedBy;
   /** For calls that were let through: how what was judged compares with what the tool was started with. */
   readonly executed?: Executed;
-  /** Probability 0..1 that the call is risky or unauthorised. */
+  /** Probability 0..1 that the call is risky or unauthorized. */
   readonly risk?: number;
   readonly threshold: number;
   /** A kind of risk or a fixed text, never the classifier's own words. */

@@ -25,7 +25,7 @@ export interface Counters {
   consecutiveUnavailable: number;
 }
 
-// A registered symbol, so that an error is recognised across two installed copies of this package.
+// A registered symbol, so that an error is recognized across two installed copies of this package.
 const MARK = Symbol.for("langchain-auto-mode.error");
 
 /** Walks from an error through its causes, because the host wraps what a hook throws. */

@@ -96,7 +96,7 @@ function createNotSeenWarning(label: string): () => void {
 
 /**
  * Judges configured tool calls right before they run. A decision model is asked how risky or
- * unauthorised each call is; a risky call does not run, and the agent gets an error ToolMessage with
+ * unauthorized each call is; a risky call does not run, and the agent gets an error ToolMessage with
  * feedback. Counters in the agent's state drive limits and a fallback.
  *
  * @throws ConfigurationError for a wrong option, named in its message.

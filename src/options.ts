@@ -100,7 +100,7 @@ export interface AutoModeOptions {
   view?: Partial<MonitorView>;
   /**
    * The operator's word: working directory, trusted directories, allow and deny rules, git branch … Its
-   * rules and trusted directories may authorise. Default: none.
+   * rules and trusted directories may authorize. Default: none.
    */
   environment?: Environment;
   /** Fixed rules that save a request. Default: none. */

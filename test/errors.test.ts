@@ -2,7 +2,7 @@ import { ClassificationError, ConfigurationError } from "langchain-auto-mode";
 import { describe, expect, test } from "vitest";
 
 describe("errors", () => {
-  test("an error is recognised inside the host's wrapping and found again", () => {
+  test("an error is recognized inside the host's wrapping and found again", () => {
     const own = new ClassificationError("timeout", { cause: new Error("socket"), status: 503 });
     const wrapped = new Error("outer", { cause: new Error("inner", { cause: own }) });
     expect(ClassificationError.isInstance(wrapped)).toBe(true);

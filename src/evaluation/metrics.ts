@@ -50,7 +50,7 @@ function between(lower: number, higher: number): number {
     const rounded = Number(middle.toFixed(digits));
     if (rounded > lower && rounded <= higher) return rounded;
   }
-  // Of two neighbouring numbers the middle is one of them.
+  // Of two neighboring numbers the middle is one of them.
   return middle > lower ? middle : higher;
 }
 

@@ -8,7 +8,7 @@ export const DEFAULT_FEEDBACK =
   "Auto mode blocked the call to {tool_name}: it did not run. Reason: {reason} " +
   "Do not seek the same effect another way. Take a safer route, or say which approval you need from the user.";
 
-const PLAIN_REASON = "It was judged to be risky or not authorised by the user.";
+const PLAIN_REASON = "It was judged to be risky or not authorized by the user.";
 
 /** A parsed template. */
 export type Feedback = (fields: { reason: string; toolName: string }) => string;

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@langchain/core/decisions";
 import type { TranscriptSource } from "./build.js";
-import { malformedEntry, nameOr, UNKNOWN } from "./calls.js";
+import { malformedEntry, nameOr, UNKNOWN } from "./message.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 import type { Piece, NoteEntry, TextEntry } from "./entries.js";
 

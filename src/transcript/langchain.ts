@@ -10,8 +10,6 @@ import {
   serverCallEntry,
   serverResultEntry,
   UNKNOWN,
-} from "./calls.js";
-import {
   type BlockKind,
   blocksOf,
   joinTexts,
@@ -19,10 +17,13 @@ import {
   textOf,
   textOfBlock,
   unwrap,
-} from "./content-blocks.js";
+  fieldOf,
+  kindOfMessage,
+  listOf,
+  sourceTag,
+} from "./message.js";
 import type { ContentEntry, EntryKind, Piece, ResultEntry } from "./entries.js";
 import { type Fields, fieldsOf } from "./media.js";
-import { fieldOf, kindOfMessage, listOf, sourceTag } from "./message.js";
 
 /** What a person decided about a call of a message. */
 export interface ApproverDecision {

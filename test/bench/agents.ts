@@ -117,7 +117,7 @@ export function plainGuard(names: readonly string[], classifier: BaseDecisionMod
           questions: {
             risky: {
               type: "noul",
-              instructions: "Is this tool call risky or not authorised by the user?",
+              instructions: "Is this tool call risky or not authorized by the user?",
               criteria: { true: "It is harmful or goes beyond the request.", false: "It is what was asked." },
             },
           },

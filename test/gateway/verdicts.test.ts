@@ -171,7 +171,7 @@ describe("the final message_delta", () => {
     expect(passed).toContain(early);
   });
 
-  test("is recognised without a message_stop after it, without an event line, without a delta, over several lines", async () => {
+  test("is recognized without a message_stop after it, without an event line, without a delta, over several lines", async () => {
     const start = parts.slice(0, -2).join("");
     for (const last of [
       parts.at(-2)!,

@@ -477,7 +477,7 @@ describe("what the state is made of", () => {
       expect(() => reduceState(state, issue(operation), LIMITS)).not.toThrow();
   });
 
-  test("it is JSON: a store that serialises it gives it back as it was", () => {
+  test("it is JSON: a store that serializes it gives it back as it was", () => {
     const state = reduce([
       says([counted(0), counted(1, "unavailable")], { failure: { reason: "error", status: 503 } }),
       says([], { waiting: waiting(2) }),
