@@ -7,4 +7,5 @@ export {
   type UpstreamModel,
 } from "./model/model-upstream.js";
 export type { AllowAnswer, SafeguardsOptions } from "./options.js";
+export type { SafeguardRule } from "./rules.js";
 export type { SafeguardRecord } from "./record.js";

@@ -9,6 +9,7 @@ import { cutEnd } from "../transcript/cut.js";
 import { verdictOf } from "../guard/plan.js";
 import type { Conversation } from "./client-request.js";
 import type { Settings } from "./options.js";
+import type { Ruling } from "./rules.js";
 import type { SafeguardStatus, ToolUseVerdict } from "./protocol.js";
 import { createRecord, notify, type RequestFacts } from "./record.js";
 import { callsOf, type JudgeableCall, type Reply, type ReplyCall } from "./reply.js";
@@ -46,20 +47,34 @@ export function createReplyJudge(settings: Settings): (exchange: Exchange) => Ju
 async function judge(settings: Settings, exchange: Exchange, reply: Reply): Promise<Outcome> {
   const calls = callsOf(reply);
   const judgeable = calls.filter((call): call is JudgeableCall => "args" in call);
-  if (judgeable.length === 0) return { status: available(calls, []), facts: {} };
+  const rulings = judgeable.flatMap((call) => {
+    const ruling = settings.rules(call);
+    return ruling ? [[call.id, ruling] as const] : [];
+  });
+  const ruled = rulings.map(([id, ruling]) => [id, verdictOfRule(ruling)] as const);
+  const byRule = new Map(rulings.map(([id, { rule }]) => [id, rule]));
+  const rules: RequestFacts = byRule.size > 0 ? { rules: Object.fromEntries(byRule) } : {};
+  const open = judgeable.filter(({ id }) => !byRule.has(id));
+  if (open.length === 0) return { status: available(calls, ruled), facts: rules };
   try {
     const allowed = await mayAsk(settings, exchange);
     if (allowed === "unsupported") return { status: UNSUPPORTED, facts: {} };
-    if (allowed !== "allow") return { status: available(calls, []), facts: {} };
-    const judgement = await ask(settings, exchange, reply, judgeable);
-    const facts = factsOf(judgement);
+    if (allowed !== "allow") return { status: available(calls, ruled), facts: rules };
+    const judgement = await ask(settings, exchange, reply, open);
     // A failing service, 401 and 403 included, is no `unsupported`: older clients would switch the check off.
-    return { status: available(calls, verdictsOf(settings, judgeable, judgement)), facts };
+    const verdicts = [...ruled, ...verdictsOf(settings, open, judgement)];
+    return { status: available(calls, verdicts), facts: { ...rules, ...factsOf(judgement) } };
   } catch (error) {
     // A client that has gone wants no answer. Whatever else failed here, the agent's reply goes out.
     exchange.signal.throwIfAborted();
-    return { status: available(calls, []), facts: failureOf(error) };
+    return { status: available(calls, ruled), facts: { ...rules, ...failureOf(error) } };
   }
+}
+
+function verdictOfRule({ decide, reason }: Ruling): ToolUseVerdict {
+  return decide === "allow"
+    ? { type: "evaluated", outcome: "not_flagged" }
+    : { type: "evaluated", outcome: "flagged", explanation: oneLine(reason) };
 }
 
 /** The operator's word on this caller, within the time that a judgement may take. */

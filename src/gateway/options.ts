@@ -9,6 +9,7 @@ import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../guard/question.js";
 import { type MonitorView, resolveView } from "../transcript/view.js";
 import { createModelUpstream, type UpstreamModel } from "./model/model-upstream.js";
 import { notify, type SafeguardRecord } from "./record.js";
+import { prepareRules, type Rules, rulesSchema, type SafeguardRule } from "./rules.js";
 import { functionUpstream, httpUpstream, readUpstreamUrl, type Upstream, UPSTREAM_URL } from "./upstream.js";
 
 /** May this caller use the classifier, for this reply? */
@@ -49,6 +50,11 @@ export interface SafeguardsOptions {
   view?: Partial<MonitorView>;
   /** Also ask which kind of risk it is, for the explanation where the classifier gives none. Default false. */
   explain?: boolean;
+  /**
+   * What is decided without the classifier: the first rule that fits a call allows it, denies it or leaves it to
+   * the classifier. They are your word: no judge looks at a call that a rule allows. Default: none.
+   */
+  rules?: readonly SafeguardRule[];
   /**
    * Asked before each classifier request, with the client's request. `"unsupported"`: this caller may
    * not use the classifier; `"skip"`: not now (a budget is spent, a rate window is full), the next reply
@@ -102,6 +108,7 @@ export interface Settings {
   readonly instructions: Content;
   readonly view: MonitorView;
   readonly explain: boolean;
+  readonly rules: Rules;
   readonly allow: SafeguardsOptions["allow"];
   readonly mapModel: ModelMap;
   readonly pingIntervalMs: number;
@@ -141,6 +148,7 @@ const schema = z.strictObject(
     instructions: instructions.optional(),
     view: z.unknown().optional(),
     explain: z.boolean("true or false").optional(),
+    rules: rulesSchema.optional(),
     allow: optionalFunction('a function that gives "allow", "skip" or "unsupported"'),
     mapModel: z.record(modelName, modelName, MODELS).optional(),
     pingIntervalMs: milliseconds,
@@ -168,6 +176,7 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
     instructions: structuredClone(given.instructions ?? DEFAULT_INSTRUCTIONS),
     view: resolveView(given.view, { ...GATEWAY_VIEW, ...classifierView(given.classifier) }),
     explain: given.explain ?? false,
+    rules: prepareRules(given.rules ?? []),
     allow: given.allow,
     mapModel: new ModelMap(Object.entries(given.mapModel ?? {})),
     pingIntervalMs: given.pingIntervalMs ?? 500,

@@ -15,6 +15,8 @@ export interface SafeguardRecord {
   readonly status: SafeguardStatus["type"];
   /** What became of each call, by its id. Empty where the status is `unsupported`. */
   readonly outcomes: Readonly<Record<string, "not_flagged" | "flagged" | UnavailableReason>>;
+  /** The calls that a rule decided, by their id: the rule's place in the list, from 0. */
+  readonly rules?: Readonly<Record<string, number>>;
   /** The classifier's model, if it was asked. */
   readonly classifier?: string;
   /** Duration of the classifier request in milliseconds, if there was one. */
@@ -29,10 +31,10 @@ export interface SafeguardRecord {
   readonly requestId?: string;
 }
 
-/** What the classifier request adds to a record. */
+/** What rules and the classifier request add to a record. */
 export type RequestFacts = Pick<
   SafeguardRecord,
-  "classifier" | "latencyMs" | "usage" | "requestId" | "httpStatus" | "errorCode"
+  "rules" | "classifier" | "latencyMs" | "usage" | "requestId" | "httpStatus" | "errorCode"
 >;
 
 function outcomeOf(verdict: ToolUseVerdict): "not_flagged" | "flagged" | UnavailableReason {
