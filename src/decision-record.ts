@@ -38,24 +38,31 @@ export interface DecisionRecord {
   readonly at: string;
   /** The middleware's label. */
   readonly label: string;
+  /** Whether the verdict was acted on, or only recorded. */
   readonly mode: Mode;
   /** Id of the AIMessage that proposed the call. */
   readonly messageId: string;
   /** The provider's id of the classifier request, if it gave one. */
   readonly requestId?: string;
+  /** Id of the call, as the model gave it. */
   readonly toolCallId: string;
+  /** Name of the tool. */
   readonly toolName: string;
   /** Lower-case hex SHA-256 of the canonical JSON of the arguments that ran or would have run. Empty if they are malformed. */
   readonly argsDigest: string;
+  /** What became of the call. */
   readonly outcome: Outcome;
+  /** Who decided. */
   readonly by: DecidedBy;
   /** For calls that were let through: how what was judged compares with what the tool was started with. */
   readonly executed?: Executed;
   /** Probability 0..1 that the call is risky or unauthorized. */
   readonly risk?: number;
+  /** The risk from which on this call is blocked, 0..1. */
   readonly threshold: number;
   /** A kind of risk or a fixed text, never the classifier's own words. */
   readonly reason?: string;
+  /** Why there is no verdict, if there is none. */
   readonly unavailableReason?: UnavailableReason;
   /** HTTP status of a provider that failed. */
   readonly status?: number;
@@ -77,8 +84,17 @@ export interface DecisionRecord {
  */
 export interface DecisionDetails {
   /** The call as it was judged. `args` is undefined where the arguments are malformed. */
-  readonly call: { readonly name: string; readonly args: JsonObject | undefined };
-  readonly tool: { readonly description?: string };
+  readonly call: {
+    /** The tool's name. */
+    readonly name: string;
+    /** The arguments as the model wrote them. */
+    readonly args: JsonObject | undefined;
+  };
+  /** The tool that would run. */
+  readonly tool: {
+    /** What the model and the classifier are told of it. */
+    readonly description?: string;
+  };
   /** The entries of the view, oldest first, without the judged call. */
   readonly transcript: readonly Entry[];
   /** What the option `environment` gave for this decision, if it is configured. */

@@ -1,6 +1,3 @@
-/** All of {@link UnavailableReason}. */
-export const UNAVAILABLE_REASONS = ["timeout", "input_too_long", "refused", "truncated", "error"] as const;
-
 /**
  * Why a classifier gave no verdict on a call.
  *
@@ -10,7 +7,16 @@ export const UNAVAILABLE_REASONS = ["timeout", "input_too_long", "refused", "tru
  * - `truncated`: its answer was cut off
  * - `error`: everything else, an answer that is no number in 0..1 included
  */
-export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
+export type UnavailableReason = "timeout" | "input_too_long" | "refused" | "truncated" | "error";
+
+/** All of {@link UnavailableReason}. */
+export const UNAVAILABLE_REASONS = [
+  "timeout",
+  "input_too_long",
+  "refused",
+  "truncated",
+  "error",
+] as const satisfies readonly UnavailableReason[];
 
 /** The limit that a run has reached. */
 export type LimitName = "consecutiveBlocks" | "totalBlocks" | "consecutiveUnavailable";
@@ -62,8 +68,10 @@ abstract class AutoModeError extends Error {
  * ```
  */
 export class ConfigurationError extends AutoModeError {
+  /** The class. */
   override readonly name = "ConfigurationError";
   readonly code = "AUTO_MODE_CONFIGURATION";
+  /** @hidden */
   readonly [MARK] = "AUTO_MODE_CONFIGURATION";
   /** The option's path, as `limits.totalBlocks`. */
   readonly option: string;
@@ -86,14 +94,24 @@ export class ConfigurationError extends AutoModeError {
 
 /** What a {@link ClassificationError} may carry beside its reason. */
 export interface ClassificationErrorOptions {
-  /** The provider's own error. Kept for programmers, never copied into messages or records. */
+  /**
+   * The provider's own error. Kept for programmers, never copied into messages or records. Default: none.
+   *
+   * @example cause: response
+   */
   cause?: unknown;
   /**
    * Answers that are valid all the same, keyed by question (`call_1`, ...). Their calls keep their
-   * verdicts; only the others are unavailable.
+   * verdicts; only the others are unavailable. Default: none.
+   *
+   * @example answers: { call_1: { type: "noul", noul: 0.1 } }
    */
   answers?: Readonly<Record<string, unknown>>;
-  /** The HTTP status of the provider's answer. For operators: it is not repeated to the agent. */
+  /**
+   * The HTTP status of the provider's answer. For operators: it is not repeated to the agent. Default: none.
+   *
+   * @example status: 429
+   */
   status?: number;
 }
 
@@ -107,12 +125,16 @@ export interface ClassificationErrorOptions {
  * ```
  */
 export class ClassificationError extends AutoModeError {
+  /** The class. */
   override readonly name = "ClassificationError";
   readonly code = "AUTO_MODE_CLASSIFICATION";
+  /** @hidden */
   readonly [MARK] = "AUTO_MODE_CLASSIFICATION";
+  /** Why there is no verdict. */
   readonly reason: UnavailableReason;
+  /** The HTTP status of the provider's answer, if there was one. */
   readonly status: number | undefined;
-  // Not enumerable: answers may repeat what was judged, and errors get logged.
+  /** Valid answers to the other questions. Not enumerable: they may repeat what was judged, and errors get logged. */
   declare readonly answers: Readonly<Record<string, unknown>>;
 
   constructor(reason: UnavailableReason, options: ClassificationErrorOptions = {}) {
@@ -148,10 +170,14 @@ export class ClassificationError extends AutoModeError {
  * ```
  */
 export class AutoModeLimitError extends AutoModeError {
+  /** The class. */
   override readonly name = "AutoModeLimitError";
   readonly code = "AUTO_MODE_LIMIT";
+  /** @hidden */
   readonly [MARK] = "AUTO_MODE_LIMIT";
+  /** The limit that was reached. */
   readonly limit: LimitName;
+  /** The counts with which it was reached. */
   readonly counters: Counters;
 
   constructor(limit: LimitName, counters: Counters) {

@@ -26,7 +26,8 @@ import { NO_INPUT, type RunInputState, noteInput, reduceRunInput } from "./trans
 
 type State = Request["state"];
 type Runtime = Request["runtime"];
-type AutoModeMiddleware = AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
+/** What {@link autoModeMiddleware} makes: a middleware for `createAgent` that adds no public state and no context. */
+export type AutoModeMiddleware = AgentMiddleware<undefined, undefined, unknown, readonly [], readonly []>;
 
 /** The host's hooks, with the types that this package reads and writes. */
 interface Hooks {

@@ -20,6 +20,7 @@ import type { MonitorView } from "../transcript/view.js";
  * ```
  */
 export interface Classifier {
+  /** Answers one request: state and questions in, an answer to each question out. */
   invoke(request: ClassifierRequest, config?: Partial<RunnableConfig>): Promise<ClassifierResponse>;
   /** The model's name, for records. */
   readonly model?: string | undefined;

@@ -3,11 +3,23 @@ import type { Counters, LimitName } from "../errors.js";
 
 /** When a run is stopped. Each a whole number >= 1, or `Infinity` for never. */
 export interface Limits {
-  /** Blocked calls in a row within a turn. Default 3. */
+  /**
+   * Blocked calls in a row within a turn. Default 3.
+   *
+   * @example consecutiveBlocks: 2
+   */
   consecutiveBlocks: number;
-  /** Blocked calls in a thread. Default 20. */
+  /**
+   * Blocked calls in a thread. Default 20.
+   *
+   * @example totalBlocks: Infinity
+   */
   totalBlocks: number;
-  /** Steps in a row within a turn in which a call could not be evaluated. Default 10. */
+  /**
+   * Steps in a row within a turn in which a call could not be evaluated. Default 10.
+   *
+   * @example consecutiveUnavailable: 3
+   */
   consecutiveUnavailable: number;
 }
 

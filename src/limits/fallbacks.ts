@@ -8,25 +8,33 @@ export type AllowedDecision = "approve" | "edit" | "reject";
 
 /** Ends the run. Made by {@link haltRun}. */
 export interface HaltFallback {
+  /** Which fallback this is. */
   readonly kind: "halt";
+  /** Text of the closing message, if it is not the default. */
   readonly message?: string;
 }
 
 /** Asks a person. Made by {@link askHuman}. */
 export interface AskFallback {
+  /** Which fallback this is. */
   readonly kind: "ask";
+  /** What a person may decide. */
   readonly allowedDecisions: readonly AllowedDecision[];
+  /** The first sentence of each question, if it is not the default. */
   readonly description?: string;
 }
 
 /** Lets a trusted model write the next step. Made by {@link deferToTrustedModel}. */
 export interface DeferFallback {
+  /** Which fallback this is. */
   readonly kind: "defer";
+  /** The trusted model, or its name. */
   readonly model: BaseChatModel | string;
 }
 
 /** Throws. Made by {@link throwOnLimit}. */
 export interface ThrowFallback {
+  /** Which fallback this is. */
   readonly kind: "throw";
 }
 
@@ -35,21 +43,40 @@ export type Fallback = HaltFallback | AskFallback | DeferFallback | ThrowFallbac
 
 /** Options of {@link haltRun}. */
 export interface HaltRunOptions {
-  /** Text of the closing message. Default: a sentence that names the limit. */
+  /**
+   * Text of the closing message.
+   *
+   * @default a sentence that names the limit
+   * @example message: "Stopped by policy. Ask the team on call."
+   */
   message?: string;
 }
 
 /** Options of {@link askHuman}. */
 export interface AskHumanOptions {
-  /** What a person may decide. Default: all of `approve`, `edit` and `reject`. */
+  /**
+   * What a person may decide. Not empty.
+   *
+   * @default ["approve", "edit", "reject"]
+   * @example allowedDecisions: ["approve", "reject"]
+   */
   allowedDecisions?: readonly AllowedDecision[];
-  /** Text that is shown with each waiting call. Default: a sentence that says why it waits. */
+  /**
+   * The first sentence of the question about each waiting call. The risk and the classifier's sentence follow.
+   *
+   * @default a sentence that says why the call waits
+   * @example description: "The deployment agent needs your approval."
+   */
   description?: string;
 }
 
 /** Options of {@link deferToTrustedModel}. */
 export interface DeferToTrustedModelOptions {
-  /** A chat model without bound tools, or its name as `initChatModel` takes it (`provider:name`). */
+  /**
+   * A chat model without bound tools, or its name as `initChatModel` takes it (`provider:name`). Required.
+   *
+   * @example model: "anthropic:claude-opus-4-5"
+   */
   model: BaseChatModel | string;
 }
 

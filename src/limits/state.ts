@@ -288,7 +288,17 @@ export interface AutoModeState extends Counters {
   /** The limit that this turn has reached. */
   limit: LimitName | undefined;
   /** Calls that wait for a person. */
-  waiting: { id: string; name: string; args: Record<string, unknown> }[];
+  waiting: AskedCall[];
+}
+
+/** A call that waits for a person. */
+export interface AskedCall {
+  /** The call's id. */
+  id: string;
+  /** The tool's name. */
+  name: string;
+  /** The arguments as the model wrote them. */
+  args: Record<string, unknown>;
 }
 
 /**

@@ -13,6 +13,7 @@ export interface TextEntry {
    * - `agent_reasoning`: its reasoning.
    */
   from: "user" | "delegator" | "auto_mode_feedback" | "agent" | "agent_reasoning";
+  /** The words. */
   text: string;
 }
 
@@ -22,34 +23,45 @@ export interface TextEntry {
  * result of a tool can.
  */
 export interface ApproverEntry {
+  /** Who speaks. */
   from: "approver";
+  /** The words. */
   text: string;
 }
 
 /** A human message that was written during a run, or tagged as made by a program: it authorizes nothing. */
 export interface NoteEntry {
+  /** Who speaks. */
   from: "context_note";
   /** The tool, the message's name or its tag, as far as known. */
   source: string;
+  /** The words. */
   text: string;
 }
 
 /** A call that the agent, or the model's own server, made earlier. */
 export interface CallEntry {
+  /** Where the call ran. */
   from: "tool_call" | "server_tool_call";
+  /** The tool's name. */
   name: string;
+  /** The arguments, cut where they are long. */
   args: JsonValue;
 }
 
 /** What came back from a tool, or a call that was no valid JSON (its raw text). */
 export interface ResultEntry {
+  /** What kind of result it is. */
   from: "tool_result" | "server_tool_result" | "tool_error" | "subagent_report" | "malformed_tool_call";
+  /** The tool's name, `unknown` where nothing says it. */
   name: string;
+  /** The words. */
   text: string;
 }
 
 /** Says where the view left messages out for want of room. */
 export interface OmittedEntry {
+  /** What is missing. */
   from: "omitted";
   /** How many messages it left out, those that no open channel would have shown included. */
   count: number;
@@ -57,6 +69,7 @@ export interface OmittedEntry {
 
 /** Says that nothing in the transcript is the user's. */
 export interface NoUserMessageEntry {
+  /** What is missing. */
   from: "no_user_message";
 }
 

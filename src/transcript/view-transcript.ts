@@ -9,6 +9,9 @@ export interface ViewTranscriptOptions {
   /**
    * Ids of the human messages that came in as a run's input. Without it every untagged human message
    * is the user's, as on a thread that is seen for the first time.
+   *
+   * @default every untagged human message
+   * @example userMessageIds: ["msg-1"]
    */
   userMessageIds?: readonly string[];
 }

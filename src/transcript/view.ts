@@ -11,7 +11,11 @@ import { CHANNELS, type Channel } from "./entries.js";
  * ```
  */
 export interface MonitorView {
-  /** Which channels are read. Default: `user`, `toolCalls`, `subagentReports`. */
+  /**
+   * Which channels are read. Default: `user`, `toolCalls`, `subagentReports`.
+   *
+   * @example channels: ["user", "toolCalls", "toolResults"]
+   */
   channels: readonly Channel[];
   /**
    * How many entries at most beside the user's own words and the approvers' decisions. Whole number >= 0, or
@@ -21,22 +25,36 @@ export interface MonitorView {
    * compute or charge only once: it begins at the same message over several steps, and then leaves out a
    * whole page. A page has four fifths as many messages as the window has entries (24 of 30, and at most 48
    * of 24,000 characters). At least a fifth of the entries that fit is always shown, and always the newest.
+   *
+   * @example mostRecent: 60
    */
   mostRecent: number;
   /**
    * Budget of all entries, as the length of their JSON. Whole number >= 1. Default 24000. The user's own
    * words come first: the opening message, then the later ones and the approvers' decisions, newest first.
    * Only the entries that say what is missing may go over it, where it is smaller than they are (about 80).
+   *
+   * @example maxChars: 48_000
    */
   maxChars: number;
   /**
    * Budget of one text, or of one call's arguments as JSON. Whole number >= 1. Default 2000. The
    * opening user message has half of `maxChars` instead.
+   *
+   * @example maxCharsPerEntry: 4_000
    */
   maxCharsPerEntry: number;
-  /** Budget of one tool result; `maxCharsPerEntry` holds too. Whole number >= 1. Default 500. */
+  /**
+   * Budget of one tool result; `maxCharsPerEntry` holds too. Whole number >= 1. Default 500.
+   *
+   * @example maxCharsPerToolResult: 2_000
+   */
   maxCharsPerToolResult: number;
-  /** Tools whose results are reports of a subagent. Default `["task"]`. */
+  /**
+   * Tools whose results are reports of a subagent. Default `["task"]`.
+   *
+   * @example delegationTools: ["task", "ask_expert"]
+   */
   delegationTools: readonly string[];
 }
 
