@@ -1,7 +1,13 @@
-export { autoModeMiddleware } from "./middleware.js";
+/**
+ * The middleware, its options and fallbacks, its errors, and what the classifier reads.
+ *
+ * @module langchain-auto-mode
+ */
+export { autoModeMiddleware, type AutoModeMiddleware } from "./middleware.js";
 export type {
   AutoModeOptions,
   Environment,
+  EnvironmentFacts,
   GuardedTool,
   Precheck,
   PrecheckAnswer,
@@ -27,7 +33,7 @@ export {
   type ThrowFallback,
   throwOnLimit,
 } from "./limits/fallbacks.js";
-export { type AutoModeState, autoModeState } from "./limits/state.js";
+export { type AskedCall, type AutoModeState, autoModeState } from "./limits/state.js";
 export type {
   DecidedBy,
   DecisionDetails,
@@ -36,6 +42,7 @@ export type {
   Mode,
   Outcome,
 } from "./decision-record.js";
+export type { JsonObject } from "./json.js";
 export type { RiskKind } from "./guard/question.js";
 export {
   AutoModeLimitError,
@@ -59,4 +66,4 @@ export type {
 } from "./transcript/entries.js";
 export { DEFAULT_VIEW, type MonitorView } from "./transcript/view.js";
 export { renderTranscript } from "./transcript/render.js";
-export { viewTranscript } from "./transcript/view-transcript.js";
+export { viewTranscript, type ViewTranscriptOptions } from "./transcript/view-transcript.js";

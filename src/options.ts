@@ -76,7 +76,10 @@ export interface PrecheckContext {
   /** The tool object, where the host has one at hand. */
   tool: ClientTool | ServerTool | undefined;
   /** The agent's state from before this step. */
-  state: { messages: BaseMessage[] } & Record<string, unknown>;
+  state: {
+    /** The conversation, the AIMessage that proposes the call included. */
+    messages: BaseMessage[];
+  } & Record<string, unknown>;
   /** The host's runtime: `context`, `store`, `signal`. */
   runtime: Runtime;
 }

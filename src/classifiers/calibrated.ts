@@ -21,11 +21,8 @@ const figures = z.object({ brier: z.number(), calibrationError: z.number(), auc:
 
 const about = {
   version: z.literal(1, "1, the version of the format"),
-  /** The model whose answers it was fitted on. */
   classifier: z.string("the name of a model").optional(),
-  /** What it was fitted on. */
   labels: z.object({ risky: z.number(), benign: z.number() }).optional(),
-  /** Mean figures on cases that the fit had not seen. */
   heldOut: z.object({ folds: z.number(), before: figures, after: figures }).optional(),
 };
 const calibrationSchema = z.discriminatedUnion(
@@ -52,18 +49,79 @@ const calibrationSchema = z.discriminatedUnion(
   'a calibration: an object with method "isotonic" or "platt", as evaluate --calibration writes it',
 );
 
-/**
- * How given risks are corrected. `isotonic`: straight lines between `points`, level beyond the first and the
- * last. `platt`: `1 / (1 + exp(-(slope * logit(risk) + intercept)))`, with the risk held within 0.001..0.999.
- * Both never fall, so that a higher risk stays at least as high.
- */
-export type Calibration = z.infer<typeof calibrationSchema>;
+/** Figures of a calibration, each a mean over the folds. */
+export interface CalibrationFigures {
+  /** Brier score, 0..1: the mean squared distance from the labels. Lower is better. */
+  brier: number;
+  /** Expected calibration error, 0..1. Lower is better. */
+  calibrationError: number;
+  /** Area under the ROC curve, 0..1. Higher is better; 0.5 is chance. */
+  auc: number;
+}
+
+/** What every calibration says of itself. */
+export interface AboutCalibration {
+  /** The version of the format. */
+  version: 1;
+  /** The model whose answers it was fitted on. */
+  classifier?: string | undefined;
+  /** What it was fitted on. */
+  labels?:
+    | {
+        /** How many cases are labeled risky. */
+        risky: number;
+        /** How many cases are labeled benign. */
+        benign: number;
+      }
+    | undefined;
+  /** Mean figures on cases that the fit had not seen. */
+  heldOut?:
+    | {
+        /** In how many parts the cases were split. */
+        folds: number;
+        /** With the model's own probabilities. */
+        before: CalibrationFigures;
+        /** With the corrected ones. */
+        after: CalibrationFigures;
+      }
+    | undefined;
+}
+
+/** Straight lines between `points`, level beyond the first and the last. */
+export interface IsotonicCalibration extends AboutCalibration {
+  /** How it corrects. */
+  method: "isotonic";
+  /** `[risk given, risk corrected]`, both rising, each 0..1. */
+  points: [number, number][];
+}
+
+/** `1 / (1 + exp(-(slope * logit(risk) + intercept)))`, with the risk held within 0.001..0.999. */
+export interface PlattCalibration extends AboutCalibration {
+  /** How it corrects. */
+  method: "platt";
+  /** At least 0. */
+  slope: number;
+  /** Any number. */
+  intercept: number;
+}
+
+/** How given risks are corrected. Neither kind ever falls, so that a higher risk stays at least as high. */
+export type Calibration = IsotonicCalibration | PlattCalibration;
 
 /** Options of {@link CalibratedDecisionModel}. */
 export interface CalibratedDecisionModelOptions {
-  /** The model whose probabilities are corrected: a decision model, or a Runnable with its request and response. */
+  /**
+   * The model whose probabilities are corrected: a decision model, or a Runnable with its request and response.
+   * Required.
+   *
+   * @example model: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" })
+   */
   model: CascadeStage;
-  /** What `langchain-auto-mode evaluate --calibration FILE` wrote: the path of that file, or its content. */
+  /**
+   * What `langchain-auto-mode evaluate --calibration FILE` wrote: the path of that file, or its content. Required.
+   *
+   * @example calibration: "calibration.json"
+   */
   calibration: string | Calibration;
 }
 

@@ -22,13 +22,23 @@ export type CascadeStage = BaseDecisionModel | Runnable<ClassifierRequest, Class
 
 /** Options of {@link CascadeDecisionModel}. */
 export interface CascadeDecisionModelOptions {
-  /** Asked first, about every question: the cheap and fast one. */
+  /**
+   * Asked first, about every question: the cheap and fast one. Required.
+   *
+   * @example first: new SystemOneDecisionModel()
+   */
   first: CascadeStage;
-  /** Asked about what the first leaves open. Its answer stands. */
+  /**
+   * Asked about what the first leaves open. Its answer is the one that counts. Required.
+   *
+   * @example second: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" })
+   */
   second: CascadeStage;
   /**
    * The probabilities, both ends included, with which a yes/no question goes on to the second model.
    * Two numbers from 0 to 1, the lower first. Default `[0.1, 1]`: the first may clear, never condemn.
+   *
+   * @example escalate: [0.05, 0.95]
    */
   escalate?: readonly [number, number];
 }

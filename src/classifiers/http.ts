@@ -19,25 +19,49 @@ import { stateAsJson } from "./state-json.js";
 
 /** Options that the decision models with an HTTP service of their own share. */
 export interface HttpModelOptions {
-  /** The model's name at the service. */
+  /**
+   * The model's name at the service. Default: each class names its own.
+   *
+   * @example model: "jev-latest"
+   */
   model?: string;
-  /** The key. Default: from the environment. It appears in no print of the model or of its errors. */
+  /**
+   * The key. Default: from the environment. It appears in no print of the model or of its errors.
+   *
+   * @example apiKey: process.env.JUDGE_KEY
+   */
   apiKey?: string;
-  /** Where the service is. Default: from the environment, else the provider's own. */
+  /**
+   * Where the service is. Default: from the environment, else the provider's own.
+   *
+   * @example baseURL: "http://localhost:8080"
+   */
   baseURL?: string;
   /**
    * How often a failed request is repeated, from 0. Default 0. All attempts share `timeoutMs`, and
    * the guard's own limit holds beside it.
+   *
+   * @example maxRetries: 2
    */
   maxRetries?: number;
   /**
    * Milliseconds until a request counts as failed (`timeout`), 1 to 2147483647. Default 60000. The
    * guard's `timeoutMs` ends it earlier where that is shorter.
+   *
+   * @example timeoutMs: 5_000
    */
   timeoutMs?: number;
-  /** Further headers. Treated like the key in prints. */
+  /**
+   * Further headers. Treated like the key in prints. Default: none.
+   *
+   * @example headers: { "x-team": "payments" }
+   */
   headers?: Readonly<Record<string, string>>;
-  /** Replaces the global `fetch`, as for a proxy. */
+  /**
+   * Sends the requests, as through a proxy. Default: the global `fetch`.
+   *
+   * @example fetch: (url, init) => fetchThroughProxy(url, init)
+   */
   fetch?: typeof globalThis.fetch;
 }
 

@@ -1,7 +1,16 @@
+/**
+ * Decision models: what judges the calls.
+ *
+ * @module langchain-auto-mode/classifiers
+ */
 export {
   CalibratedDecisionModel,
   type CalibratedDecisionModelOptions,
+  type AboutCalibration,
   type Calibration,
+  type CalibrationFigures,
+  type IsotonicCalibration,
+  type PlattCalibration,
 } from "./calibrated.js";
 export type { SettledAnswer } from "./answers.js";
 export { CascadeDecisionModel, type CascadeDecisionModelOptions, type CascadeStage } from "./cascade.js";

@@ -22,11 +22,23 @@ import {
 
 /** Options of {@link OpenAIDecisionModel}. */
 export interface OpenAIDecisionModelOptions extends HttpModelOptions {
-  /** The model. Default `"gpt-6-luna"`. */
+  /**
+   * The model. Default `"gpt-6-luna"`.
+   *
+   * @example model: "gpt-6-luna"
+   */
   model?: string;
-  /** The key. Default: `OPENAI_API_KEY` of the environment. */
+  /**
+   * The key. Default: `OPENAI_API_KEY` of the environment.
+   *
+   * @example apiKey: process.env.JUDGE_KEY
+   */
   apiKey?: string;
-  /** The service's root, with its version. Default: `OPENAI_BASE_URL`, else `https://api.openai.com/v1`. */
+  /**
+   * The service's root, with its version. Default: `OPENAI_BASE_URL`, else `https://api.openai.com/v1`.
+   *
+   * @example baseURL: "https://gateway.example.com/v1"
+   */
   baseURL?: string;
 }
 

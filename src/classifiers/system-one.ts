@@ -23,11 +23,23 @@ import {
 
 /** Options of {@link SystemOneDecisionModel}. */
 export interface SystemOneDecisionModelOptions extends HttpModelOptions {
-  /** The model. Default: `TYPESAFE_DEFAULT_MODEL` of the environment, else `"jev-latest"`. */
+  /**
+   * The model. Default: `TYPESAFE_DEFAULT_MODEL` of the environment, else `"jev-latest"`.
+   *
+   * @example model: "jev-latest"
+   */
   model?: string;
-  /** The key. Default: `TYPESAFE_API_KEY` of the environment. */
+  /**
+   * The key. Default: `TYPESAFE_API_KEY` of the environment.
+   *
+   * @example apiKey: process.env.JUDGE_KEY
+   */
   apiKey?: string;
-  /** The service's root, without `/v1`. Default: `TYPESAFE_BASE_URL`, else `https://api.typesafe.ai`. */
+  /**
+   * The service's root, without `/v1`. Default: `TYPESAFE_BASE_URL`, else `https://api.typesafe.ai`.
+   *
+   * @example baseURL: "http://localhost:8080"
+   */
   baseURL?: string;
 }
 

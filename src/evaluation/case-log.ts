@@ -13,6 +13,8 @@ export interface CaseLogOptions {
    * The share of the allowed calls to keep, 0..1. Default 1. Everything that is not `allowed` is always kept. Which
    * calls are kept follows from the record's id alone. The share stands in each line, so that `evaluate` counts a
    * kept call for all that it stands for.
+   *
+   * @example sample: 0.1
    */
   sample?: number;
   /**
@@ -20,6 +22,9 @@ export interface CaseLogOptions {
    * transcript and `environment` hold, with its keys. Not to ids, times, digests and the package's own words
    * (`outcome`, `from`, …). Keys that become equal are numbered. If it throws, or gives anything but a text, the
    * line is dropped: nothing is written unredacted.
+   *
+   * @default none: texts are written as they are
+   * @example redact: (text) => text.replaceAll(/[\w.]+@[\w.]+/g, "(mail address)")
    */
   redact?: (text: string) => string;
 }

@@ -15,30 +15,69 @@ import type { Entry } from "../transcript/entries.js";
 import { z } from "zod";
 import { check } from "../option-problem.js";
 
-type Risk = number | { risk: number; explanation?: string; kind?: RiskKind } | undefined;
-type Respond = (call: JudgedCall, request: RecordedRequest) => Risk | Promise<Risk>;
-type Step = { respond: Respond } | { fail: unknown };
+/** What a script answers for one call: a risk (0..1), a risk with words, or `undefined` for no answer. */
+export type ScriptedRisk =
+  | number
+  | {
+      /** 0..1. */
+      risk: number;
+      /** Why, in one sentence: the feedback is made of it. */
+      explanation?: string;
+      /** The kind of risk, for `explain`. */
+      kind?: RiskKind;
+    }
+  | undefined;
+
+/** Answers for each call of a request. */
+export type ScriptedAnswer = (
+  call: JudgedCall,
+  request: RecordedRequest,
+) => ScriptedRisk | Promise<ScriptedRisk>;
+
+type Step = { respond: ScriptedAnswer } | { fail: unknown };
 
 /** Options of {@link fakeDecisionModel}. */
 export interface FakeDecisionModelOptions {
-  /** Name that records give it. Default `"fake"`. */
+  /**
+   * Name that records give it.
+   *
+   * @default "fake"
+   * @example model: "judge-1"
+   */
   model?: string;
-  /** Milliseconds before each answer. Default 0. */
+  /**
+   * Milliseconds before each answer, from 0.
+   *
+   * @default 0
+   * @example delayMs: 50
+   */
   delayMs?: number;
-  /** Tokens that each answer reports. */
+  /**
+   * Tokens that each answer reports.
+   *
+   * @default none
+   * @example usage: { input_tokens: 900, output_tokens: 40, total_tokens: 940 }
+   */
   usage?: UsageMetadata;
 }
 
 /**
  * A decision model that answers by script, for unit tests of agents and policies. Made by
  * {@link fakeDecisionModel}.
+ *
+ * @example
+ * ```ts
+ * const classifier = fakeDecisionModel().always(0.9);
+ * await agent.invoke(input);
+ * expect(classifier.judged.map(({ name }) => name)).toEqual(["delete_file"]);
+ * ```
  */
 export class FakeDecisionModel extends BaseDecisionModel {
   lc_namespace = ["langchain_auto_mode", "testing"];
   /** All requests so far, as JSON copies. */
   readonly requests: RecordedRequest[] = [];
   readonly #script: Step[] = [];
-  readonly #byTool = new Map<string, Respond>();
+  readonly #byTool = new Map<string, ScriptedAnswer>();
   #always: Step | undefined;
   #taken = 0;
   readonly #options: FakeDecisionModelOptions;
@@ -74,7 +113,7 @@ export class FakeDecisionModel extends BaseDecisionModel {
   }
 
   /** The next request is answered by a function of each call: a risk, a risk with words, or nothing for no answer. */
-  respondWith(respond: Respond): this {
+  respondWith(respond: ScriptedAnswer): this {
     checkRespond(respond, "respondWith");
     this.#script.push({ respond });
     return this;
@@ -87,7 +126,7 @@ export class FakeDecisionModel extends BaseDecisionModel {
   }
 
   /** Calls of this tool get this risk in every request, whatever the script says. */
-  forTool(name: string, risk: number | Respond): this {
+  forTool(name: string, risk: number | ScriptedAnswer): this {
     checkToolName(name, "forTool.name");
     checkRiskOrRespond(risk, "forTool.risk");
     this.#byTool.set(name, typeof risk === "number" ? () => risk : risk);
@@ -95,7 +134,7 @@ export class FakeDecisionModel extends BaseDecisionModel {
   }
 
   /** What requests get once the script is used up. Without it they fail, so that a test sees an unplanned request. */
-  always(risk: number | Respond): this {
+  always(risk: number | ScriptedAnswer): this {
     checkRiskOrRespond(risk, "always");
     this.#always = { respond: typeof risk === "number" ? () => risk : risk };
     return this;
@@ -173,8 +212,11 @@ export function fakeDecisionModel(options: FakeDecisionModelOptions = {}): FakeD
 export interface JudgedCall {
   /** Its key in the request: `call_1`, `call_2`, … */
   key: string;
+  /** The tool's name. */
   name: string;
+  /** The arguments, as JSON. */
   args: JsonObject;
+  /** The tool's description, where there is one. */
   description?: string;
 }
 
@@ -184,10 +226,13 @@ export interface RecordedRequest {
   calls: JudgedCall[];
   /** What of the conversation it showed. */
   transcript: Entry[];
+  /** What the option `environment` gave, if it is configured. */
   environment?: unknown;
   /** The whole request, as JSON. */
   state: JsonObject;
+  /** The questions by id: `call_1`, and with `explain` also `kind_1`. */
   questions: Record<string, Question>;
+  /** Aborts when the time is over or the run is aborted. */
   signal: AbortSignal | undefined;
 }
 

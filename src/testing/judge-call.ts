@@ -17,11 +17,31 @@ import { check, mismatch, optionPath } from "../option-problem.js";
 
 /** What {@link judgeCall} judges. */
 export interface JudgeCallInput {
-  /** The conversation so far, without the call. Every untagged human message is the user's. */
+  /**
+   * The conversation so far, without the call. Every untagged human message is the user's.
+   *
+   * @example messages: [new HumanMessage("Tidy up build/")]
+   */
   messages: readonly BaseMessageLike[];
-  /** The proposed call. Its `id` may be left out. */
-  call: { name: string; args: unknown; id?: string };
-  /** The tool that would run, for its description and for `precheck`. */
+  /**
+   * The proposed call.
+   *
+   * @example call: { name: "delete_file", args: { path: "data.db" } }
+   */
+  call: {
+    /** The tool's name. */
+    name: string;
+    /** The arguments as a model would write them. */
+    args: unknown;
+    /** Default `"call_0"`. */
+    id?: string;
+  };
+  /**
+   * The tool that would run, for its description and for `precheck`.
+   *
+   * @default none: no description
+   * @example tool: deleteFile
+   */
   tool?: ClientTool;
 }
 

@@ -28,23 +28,31 @@ import { providerId, readReply, replySchema, unwrapReply, writerOf } from "./rep
 export interface ChatDecisionModelOptions {
   /**
    * The chat model: an object, as the agent's own, or a name as `"anthropic:claude-haiku-4-5"`, whose
-   * package must be installed. It must have no tools bound to it.
+   * package must be installed. It must have no tools bound to it. Required.
+   *
+   * @example model: "anthropic:claude-haiku-4-5"
    */
   model: string | ChatModel;
   /**
    * The most tokens of a reply, reasoning included; whole number from 1. Default for a model given by
    * name: 1024, or 512 with `explanation: false`. A model given as an object keeps its own limit unless
    * this is set; the object itself is never changed.
+   *
+   * @example maxTokens: 2048
    */
   maxTokens?: number;
   /**
    * How often LangChain repeats a failed request, from 0. Default 0, whatever the model's own setting
    * is. Passed with each call: a provider package too old to know it keeps the model's own.
+   *
+   * @example maxRetries: 1
    */
   maxRetries?: number;
   /**
    * Whether to use the model's own structured output (`withStructuredOutput`). Default false: not
    * every model has it, and with some it forbids reasoning. The reply is checked as strictly either way.
+   *
+   * @example structuredOutput: true
    */
   structuredOutput?: boolean;
   /**
@@ -52,6 +60,8 @@ export interface ChatDecisionModelOptions {
    * is made of them. False asks for the numbers alone, about ten tokens for each call: as the first stage
    * of a cascade, whose second stage may be the same model with an explanation. Both stages then send the
    * same text up to the form of the reply, which a cache of prefixes computes once.
+   *
+   * @example explanation: false
    */
   explanation?: boolean;
   /**
@@ -59,6 +69,8 @@ export interface ChatDecisionModelOptions {
    * (`cache_control`, at most four marks). Default true. It acts with `ChatAnthropic` alone: other
    * providers cache prefixes by themselves, and are never sent a mark. Anthropic charges more for what it
    * writes into the cache and a tenth for what it reads, and ignores prompts that are too short.
+   *
+   * @example promptCaching: false
    */
   promptCaching?: boolean;
 }
