@@ -85,7 +85,7 @@ function statusesOf(layer: object): unknown[] {
   ];
 }
 
-/** Where SDKs keep the code that stands in a service's answer. AWS names it in the error's own name. */
+/** Where SDKs keep the code of a service's answer. AWS names it in the error's own name. */
 function bodyCodes(layer: object): unknown[] {
   const body = readField(layer, "error");
   const inner = readField(body, "error");

@@ -21,7 +21,7 @@ export const UNAVAILABLE_REASONS = [
 /** The limit that a run has reached. */
 export type LimitName = "consecutiveBlocks" | "totalBlocks" | "consecutiveUnavailable";
 
-/** Counts of one thread, as they stand after a decision. Whole numbers, from 0. */
+/** Counts of one thread after a decision. Whole numbers, from 0. */
 export interface Counters {
   /** Blocked calls in a row within this turn. */
   consecutiveBlocks: number;
@@ -92,7 +92,7 @@ export class ConfigurationError extends AutoModeError {
   }
 }
 
-/** What a {@link ClassificationError} may carry beside its reason. */
+/** What a {@link ClassificationError} may carry in addition to its reason. */
 export interface ClassificationErrorOptions {
   /**
    * The provider's own error. Kept for programmers, never copied into messages or records. Default: none.

@@ -104,7 +104,7 @@ function stoppedCalls(thread: ThreadState, { messages, tools }: ModelRequest): s
   return [...new Set(parts)].join(", ");
 }
 
-/** The note that the trusted model gets beside the agent's own system message. */
+/** The note that the trusted model gets after the agent's own system message. */
 function trustedNote(thread: ThreadState, request: ModelRequest): string {
   return (
     `\n\nAuto mode stopped the last step of this run. Calls that did not run: ${stoppedCalls(thread, request)}. ` +
@@ -140,7 +140,7 @@ export async function writeTrusted<R extends ModelRequest, T>(
 ): Promise<T | Command> {
   const systemMessage = request.systemMessage.concat(trustedNote(thread, request));
   const response = await handler({ ...request, model, systemMessage });
-  // A Command beside a structured response would lose the response; without calls there is nothing to mark.
+  // A Command with a structured response would lose the response; without calls there is nothing to mark.
   if (!AIMessage.isInstance(response) || !response.tool_calls?.length) return response;
   const operation = issue({ op: "trusted" as const, turn: thread.turn, messageId: idOf(response) });
   return new Command({ update: { [key]: operation } });

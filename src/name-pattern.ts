@@ -1,5 +1,5 @@
 /**
- * Reads a pattern in which `*` stands for any characters, none included; everything else is itself. The test
+ * Reads a pattern in which `*` matches any characters, or none; everything else is itself. The test
  * takes time linear in the name, which may come from a model or a client.
  *
  * @example

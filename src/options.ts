@@ -71,7 +71,7 @@ export interface PrecheckCall {
   args: JsonObject;
 }
 
-/** What a precheck may look at beside the call. */
+/** What a precheck may look at in addition to the call. */
 export interface PrecheckContext {
   /** The tool object, where the host has one at hand. */
   tool: ClientTool | ServerTool | undefined;

@@ -46,7 +46,7 @@ function settled<T>(value: T): T {
   return freezeJson({ value })?.value.value as T;
 }
 
-/** An ask band that begins above the threshold would never ask, which nobody means. */
+/** An ask band that begins above the threshold would never ask, which is never intended. */
 function checkBand(option: string, askAt: number | undefined, threshold: number): void {
   if (askAt !== undefined && askAt > threshold)
     throw new ConfigurationError(option, "is above the threshold; expected a number from 0 to the threshold");

@@ -86,7 +86,7 @@ export function settle(questions: Readonly<Record<string, Question>>, reply: Rep
   return response;
 }
 
-/** The cause of a failure that no client threw. Its code is where those of clients' errors stand. */
+/** The cause of a failure that no client threw. Its code has the place that clients' errors use. */
 function problemsOf(failed: readonly (NoAnswer & { id: string })[]): Error {
   const error = new Error(failed.map(({ id, problem }) => `${id}: ${problem}`).join("; "));
   const code = failed.find((outcome) => outcome.code !== undefined)?.code;

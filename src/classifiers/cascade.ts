@@ -64,11 +64,11 @@ const schema = z.strictObject(
 );
 
 /**
- * Two decision models in a row: a cheap one clears what is plainly harmless, a better one decides
+ * Two decision models, one after the other: a cheap one clears what is plainly harmless, a better one decides
  * the rest.
  *
  * The second is asked about the yes/no questions whose probability lies in `escalate`, together with
- * all choices and scores then, and about whatever the first left unanswered; its answer stands. A
+ * all choices and scores then, and about whatever the first left unanswered; its answer counts. A
  * failure of the first therefore costs a request and no safety; a failure of the second is a failure
  * of what it was asked. Usage adds up. Each answer names its model in `decidedBy`, and the response's
  * `model` names both if both decided. The cascade's `view` is the union of what both need.
@@ -78,15 +78,15 @@ const schema = z.strictObject(
  * compares where values come from, so `rm -rf` that nobody asked for gets a low risk from it as long as no tool
  * output is involved. Never put it first with the default `escalate`; a range that sends everything on
  * (`[0, 1]`) is safe, but leaves the verdict to the second alone. For a second, independent check give it an
- * `autoModeMiddleware` of its own, with a `label`, beside that of a better judge: a call runs if both allow it.
+ * `autoModeMiddleware` of its own, with a `label`, next to that of a better judge: a call runs if both allow it.
  *
  * The guard's `explain` asks for kinds of risk, which are choices. A call that the first clears is settled
  * without the second only if the first names its kind too, as `ProvenanceDecisionModel` does. One that cannot
- * fails, and every call goes to the second; if its `ClassificationError` holds the risks, these stand and the
+ * fails, and every call goes to the second; if its `ClassificationError` holds the risks, these count and the
  * second is asked for the kinds alone.
  *
  * @throws {ConfigurationError} at construction for a wrong option.
- * @throws {ClassificationError} from `invoke` if the second fails, with the answers that stand all the same.
+ * @throws {ClassificationError} from `invoke` if the second fails, with the answers that count all the same.
  *
  * @example
  * ```ts
@@ -173,7 +173,7 @@ function failed({ reason }: ClassificationError): NoAnswer {
   return { reason, problem: "the second model failed" };
 }
 
-/** The models whose answers stand. */
+/** The models whose answers count. */
 function deciders(stages: readonly Stage[], outcomes: ReadonlyMap<string, Outcome>): string {
   const named = new Set(
     [...outcomes.values()].map((outcome) => ("answer" in outcome ? outcome.answer.decidedBy : undefined)),

@@ -45,7 +45,7 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
 }
 
 async function requireChatModel(name: string): Promise<void> {
-  // ChatOpenAI asks for its key with the first request only: every judgement would fail.
+  // ChatOpenAI asks for its key with the first request only: every request would fail.
   if (name.startsWith("openai:") && !process.env["OPENAI_API_KEY"])
     throw new ConfigurationError(
       "classifier",

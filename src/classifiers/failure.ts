@@ -4,7 +4,7 @@ import { errorFacts, errorLayers, readField } from "../error-facts.js";
 import { ClassificationError, ConfigurationError, type UnavailableReason } from "../errors.js";
 import { withoutSecrets } from "./secret.js";
 
-// Providers disagree on where a code stands and how it is spelt; these are theirs, in lower case.
+// Providers disagree on the place and the spelling of a code; these are theirs, in lower case.
 const TOO_LONG_CODES = new Set([
   "context_length_exceeded",
   "context_overflow",
@@ -33,7 +33,7 @@ const TOO_LONG_WITHOUT_STATUS = /input token count \(?[\d,]*\)? ?exceeds the max
 // A service may repeat the whole request in its message, after its own words.
 const MESSAGE_START = 2000;
 
-/** Why a request failed, as far as a client's error tells. */
+/** Why a request failed, as far as a client's error says. */
 export interface Failure {
   reason: UnavailableReason;
   /** The HTTP status, if there was one. */

@@ -39,7 +39,7 @@ export interface HttpModelOptions {
   baseURL?: string;
   /**
    * How often a failed request is repeated, from 0. Default 0. All attempts share `timeoutMs`, and
-   * the guard's own limit holds beside it.
+   * the guard's own limit applies too.
    *
    * @example maxRetries: 2
    */
@@ -83,7 +83,7 @@ const schema = z.strictObject(
   "an object of options",
 );
 
-/** A service: where its settings stand in the environment, and its defaults. */
+/** A service: the names of its environment variables, and its defaults. */
 export interface HttpService {
   /** As traces name it. */
   provider: string;

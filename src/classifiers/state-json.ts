@@ -32,7 +32,7 @@ function messageAsJson(message: BaseMessage): JsonValue {
   };
 }
 
-// Blocks that say nothing of their own: calls stand beside the content, reasoning is not the message.
+// Blocks that say nothing of their own: calls are in fields of their own, reasoning is not the message.
 const SILENT_BLOCKS = new Set(["tool_call", "tool_use", "reasoning", "thinking", "redacted_thinking"]);
 
 function messageText(message: BaseMessage): string {

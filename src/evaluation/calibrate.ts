@@ -25,7 +25,7 @@ export interface FittedCalibration {
 
 /** Fewer say too little to correct anything, and held-out figures of them nothing at all. */
 export const FEWEST_OF_EACH_LABEL = 10;
-// Isotonic regression follows every bend of the data, noise included; two numbers can be told from fewer cases.
+// Isotonic regression follows every bend of the data, noise included; two numbers need fewer cases.
 const ISOTONIC_FROM = 200;
 const FOLDS = 5;
 
@@ -83,7 +83,7 @@ const join = (a: Block, b: Block): Block => ({
 
 /** Isotonic regression by pooling adjacent violators: the best fit to the labels that never falls. */
 export function fitIsotonic(cases: readonly Scored[]): Calibration {
-  // Equal risks cannot be told apart.
+  // Equal risks get one value.
   const byRisk = new Map<number, Block>();
   for (const { risk, risky, weight = 1 } of cases.toSorted((a, b) => a.risk - b.risk)) {
     const one = { weight, risk: weight * risk, risky: risky ? weight : 0 };

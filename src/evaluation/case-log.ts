@@ -11,8 +11,8 @@ import { check } from "../option-problem.js";
 export interface CaseLogOptions {
   /**
    * The share of the allowed calls to keep, 0..1. Default 1. Everything that is not `allowed` is always kept. Which
-   * calls are kept follows from the record's id alone. The share stands in each line, so that `evaluate` counts a
-   * kept call for all that it stands for.
+   * calls are kept follows from the record's id alone. The share is in each line, so that `evaluate` counts a
+   * kept call for all that it represents.
    *
    * @example sample: 0.1
    */

@@ -147,7 +147,7 @@ function readFiles(files: readonly string[]): ReturnType<typeof readCaseFiles> {
   }
 }
 
-// What was judged is private: the report shows it, and a calibration is nobody's business either.
+// What was judged is private, and the report shows it. A calibration is private too.
 function write(what: string, file: string, text: string): void {
   try {
     writeFileSync(file, text, { mode: 0o600 });
@@ -268,7 +268,7 @@ function notesOn(
       : []),
     ...(uneven
       ? [
-          "Each label counts for all the logged decisions that it stands for: those with a recorded risk in the same tenth. The counts of labels stand beside the rates.",
+          "Each label counts for all the logged decisions that it represents: those with a recorded risk in the same tenth. The counts of labels are beside the rates.",
         ]
       : []),
     ...(unseen > 0

@@ -157,11 +157,11 @@ export function worstMistakes(judged: readonly Judged[], threshold: number, coun
     .slice(0, count);
 }
 
-/** What the labels stand for. */
+/** What the labels represent. */
 export interface Weighted {
-  /** The labeled cases, each with the number of decisions that it stands for. */
+  /** The labeled cases, each with the number of decisions that it represents. */
   readonly labeled: readonly EvaluationCase[];
-  /** Whether some stand for more decisions than others. */
+  /** Whether some represent more decisions than others. */
   readonly uneven: boolean;
   /** Decisions of a kind of which none is labeled: no figure speaks of them. */
   readonly unseen: number;
@@ -170,7 +170,7 @@ export interface Weighted {
 /**
  * Whoever labels every blocked call and one allowed call in a hundred, or logs a sample, holds a file in which
  * blocked calls are far too frequent: counted as they are, such labels would give many times the true rate of
- * false alarms. So each label is counted for all the decisions that it stands for: the decisions of the log whose
+ * false alarms. So each label is counted for all the decisions that it represents: the decisions of the log whose
  * recorded risk lies in the same tenth of the scale, shared among the labels in that tenth.
  */
 export function weighLabels(cases: readonly EvaluationCase[]): Weighted {

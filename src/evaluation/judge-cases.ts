@@ -21,7 +21,7 @@ export interface JudgeCasesOptions {
   /** Requests at once. */
   readonly concurrency: number;
   readonly timeoutMs: number;
-  /** Where answers are kept, and what tells them from another classifier's. */
+  /** Where answers are kept, and what identifies the classifier. */
   readonly kept?: { readonly answers: KeptAnswers; readonly identity: string } | undefined;
   /** Called after each case. */
   readonly onJudged?: () => void;
@@ -139,7 +139,7 @@ export class KeptAnswers {
 /** A classifier to measure. */
 export interface LoadedClassifier {
   readonly classifier: Classifier;
-  /** What tells its answers from another's in a file of answers. `undefined`: they are not kept. */
+  /** Identifies its answers in a file of answers. `undefined`: they are not kept. */
   readonly identity: string | undefined;
 }
 

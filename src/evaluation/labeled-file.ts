@@ -112,7 +112,7 @@ export function withLabel(line: string, label: Label): string {
   return `${line.slice(0, span.start)}"${label}"${line.slice(span.end)}`;
 }
 
-/** Where the value of the object's own `label` stands: the last one, which is the one that JSON readers take. */
+/** The place of the value of the object's own `label`: the last one, which is the one that JSON readers take. */
 function labelSpan(text: string): { start: number; end: number } | undefined {
   let depth = 0;
   let key: string | undefined;

@@ -2,7 +2,7 @@
 export interface Scored {
   readonly risk: number;
   readonly risky: boolean;
-  /** For how many decisions of the log it stands. Default 1. */
+  /** How many decisions of the log it represents. Default 1. */
   readonly weight?: number;
 }
 

@@ -161,7 +161,7 @@ export interface EvaluationCase {
   /** What the classifier said when the case was logged. */
   readonly answer: Answer | undefined;
   readonly decision: RecordedDecision | undefined;
-  /** For how many decisions it stands, as the log was sampled. */
+  /** How many decisions it represents, as the log was sampled. */
   readonly weight: number;
 }
 

@@ -318,7 +318,7 @@ function thresholdPlot(judged: readonly Judged[], set: number | undefined): stri
   });
 }
 
-/** Text as HTML: what stands in cases was written by whoever wanted to be read. */
+/** Text as HTML: anybody may have written what is in a case. */
 function escapeHtml(text: string): string {
   return text
     .replaceAll("&", "&amp;")

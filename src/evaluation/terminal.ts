@@ -6,14 +6,14 @@ import type { Decile, Rate } from "./metrics.js";
 export interface Terminal {
   /** One text and a line break. */
   readonly print: (text: string) => void;
-  /** For progress and problems: as it stands, without a line break. */
+  /** For progress and problems: the text alone, without a line break. */
   readonly printError: (text: string) => void;
   readonly width: number;
   /** Whether somebody watches the progress. */
   readonly isWatched: boolean;
 }
 
-// Of a file or a pipe nobody knows where it is read.
+// The reader of a file or a pipe has no known width.
 const WIDTH_OF_A_FILE = 120;
 
 /** The terminal of this process. */

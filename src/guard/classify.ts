@@ -46,7 +46,7 @@ export type Answered =
   | { readonly unavailable: UnavailableReason };
 
 /** What came of one request. */
-export interface Judgement {
+export interface Judgment {
   /** In the order of the calls. */
   readonly answered: readonly Answered[];
   readonly latencyMs: number;
@@ -88,7 +88,7 @@ export async function judgeCalls(
   request: ClassifierRequest,
   count: number,
   options: JudgeOptions,
-): Promise<Judgement> {
+): Promise<Judgment> {
   const started = performance.now();
   let overdue: unknown;
   const timeoutError = () =>

@@ -4,7 +4,7 @@ import { type CallIdentity, type ThreadState, stepStateOf } from "../limits/stat
 import type { PrecheckCall, ToolRule } from "../options.js";
 import type { Policy } from "../resolve-options.js";
 import type { Entry } from "../transcript/entries.js";
-import { type Answered, type Judgement, judgeCalls } from "./classify.js";
+import { type Answered, type Judgment, judgeCalls } from "./classify.js";
 import type { Malformation } from "./feedback.js";
 import { type Decision, type Finding, planStep } from "./plan.js";
 import { buildRequest } from "./question.js";
@@ -49,7 +49,7 @@ export interface DecidedCall {
   readonly finding: Finding;
   readonly decision: Decision;
   readonly messageId: string;
-  readonly judgement?: Judgement | undefined;
+  readonly judgment?: Judgment | undefined;
   /** Built when it is first asked for: most listeners never do. */
   readonly evidence: () => Evidence;
 }
@@ -58,7 +58,7 @@ export interface DecidedCall {
 interface PendingCall {
   readonly call: StepCall;
   readonly finding?: Finding | undefined;
-  readonly judgement?: Judgement | undefined;
+  readonly judgment?: Judgment | undefined;
 }
 
 /** Malformed calls, and those that were decided in an earlier pass over the step. */
@@ -127,7 +127,7 @@ const UNDECIDED: { readonly finding: Finding } = {
 /** Gives every call that nothing has decided yet the finding that `find` makes for it. */
 function settle(
   calls: readonly PendingCall[],
-  find: (call: PendingCall) => Pick<FoundCall, "finding" | "judgement">,
+  find: (call: PendingCall) => Pick<FoundCall, "finding" | "judgment">,
 ): FoundCall[] {
   return calls.map((item) => {
     const { finding } = item;
@@ -177,7 +177,7 @@ async function judgeOpenCalls(
     return fail("guard", error);
   }
 
-  const judgement = await judgeCalls(policy.classifier, request, open.length, {
+  const judgment = await judgeCalls(policy.classifier, request, open.length, {
     timeoutMs: policy.timeoutMs,
     name: policy.classifierName,
     signal: context.signal,
@@ -191,11 +191,11 @@ async function judgeOpenCalls(
       })),
     },
   });
-  const answers = new Map(open.map(({ item }, index) => [item, judgement.answered[index]]));
-  const judge = (item: PendingCall): Pick<FoundCall, "finding" | "judgement"> => {
+  const answers = new Map(open.map(({ item }, index) => [item, judgment.answered[index]]));
+  const judge = (item: PendingCall): Pick<FoundCall, "finding" | "judgment"> => {
     const answered = answers.get(item) as Answered;
     const { threshold, askAt } = item.call.rule;
-    return { judgement, finding: { kind: "judged", answered, threshold, askAt } };
+    return { judgment, finding: { kind: "judged", answered, threshold, askAt } };
   };
   return { calls: settle(calls, judge), evidence };
 }
@@ -229,12 +229,12 @@ export async function decideStep(
     onUnavailable: isTrusted ? "continue" : policy.onUnavailable,
     limitAsks: policy.fallback.kind === "ask" && !isTrusted,
   });
-  return found.map(({ call, finding, judgement }, index) => ({
+  return found.map(({ call, finding, judgment }, index) => ({
     call,
     finding,
     decision: decisions[index] as Decision,
     messageId: context.messageId,
-    judgement,
+    judgment,
     evidence: judged.evidence,
   }));
 }

@@ -144,7 +144,7 @@ export function supersededFeedback(toolName: string): string {
   return `The call to ${toolName} waited for a person's approval and did not run: a new message came instead of an answer.`;
 }
 
-/** For a call that a person approved, from which nothing was heard before a new message came. */
+/** For a call that a person approved and that gave no result before a new message came. */
 export function unheardFeedback(toolName: string): string {
   return `A person approved the call to ${toolName}, but a new message came before its result. It may have run.`;
 }

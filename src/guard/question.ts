@@ -21,7 +21,7 @@ export interface CallToJudge {
   criteria: NoulCriteria | null;
 }
 
-/** What a request needs beside its calls. */
+/** What a request needs in addition to its calls. */
 export interface RequestContext {
   transcript: readonly Entry[];
   environment?: JsonValue | undefined;
@@ -120,7 +120,7 @@ export function buildRequest(calls: readonly CallToJudge[], context: RequestCont
   return { state, questions };
 }
 
-/** A call as it stands in a request. */
+/** A call in a request. */
 export interface RequestedCall {
   readonly name: string;
   readonly args: JsonValue;

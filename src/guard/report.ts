@@ -31,11 +31,11 @@ export function unavailableReason({ finding }: DecidedCall): UnavailableReason |
 }
 
 /** The error behind a failed check, for the `cause` of what may be thrown. */
-export function failureOf({ finding, judgement }: DecidedCall): unknown {
-  return finding.kind === "failed" ? finding.error : judgement?.error;
+export function failureOf({ finding, judgment }: DecidedCall): unknown {
+  return finding.kind === "failed" ? finding.error : judgment?.error;
 }
 
-/** What tells one failure from another, without content. */
+/** What identifies a failure, without content. */
 export function failureFacts(decided: DecidedCall): ErrorFacts {
   return unavailableReason(decided) === undefined ? {} : errorFacts(failureOf(decided));
 }
@@ -60,7 +60,7 @@ function reasonOf({ call, finding, decision }: DecidedCall): string {
   }
 }
 
-/** What the agent is told about a call that did not run. Never empty. */
+/** What the agent reads about a call that did not run. Never empty. */
 export function feedbackFor(policy: Policy, decided: DecidedCall, runEnds: boolean): string {
   const { call, finding, decision } = decided;
   if (decision.outcome === "held_back") return heldBackFeedback(call.name);
@@ -106,14 +106,14 @@ export function createRecord(fields: RecordFields): DecisionRecord {
 
 /** The record of a decision. */
 export function recordFor(policy: Policy, decided: DecidedCall, executed?: Executed): DecisionRecord {
-  const { call, decision, judgement } = decided;
+  const { call, decision, judgment } = decided;
   const unavailable = unavailableReason(decided);
   const risk = riskOf(decided);
   return createRecord({
     label: policy.label,
     mode: policy.mode,
     messageId: decided.messageId,
-    ...(judgement?.requestId ? { requestId: judgement.requestId } : {}),
+    ...(judgment?.requestId ? { requestId: judgment.requestId } : {}),
     toolCallId: call.id,
     toolName: call.name,
     argsDigest: call.frozen ? digest(call.frozen) : "",
@@ -124,9 +124,9 @@ export function recordFor(policy: Policy, decided: DecidedCall, executed?: Execu
     threshold: call.rule.threshold,
     reason: recordedReason(decided),
     ...(unavailable ? { unavailableReason: unavailable, ...failureFacts(decided) } : {}),
-    classifier: judgement?.classifier ?? policy.classifierName,
-    latencyMs: judgement?.latencyMs ?? 0,
-    ...(judgement?.usage ? { usage: judgement.usage } : {}),
+    classifier: judgment?.classifier ?? policy.classifierName,
+    latencyMs: judgment?.latencyMs ?? 0,
+    ...(judgment?.usage ? { usage: judgment.usage } : {}),
     counters: decision.counters,
   });
 }
@@ -159,7 +159,7 @@ function causeOf(decided: DecidedCall): WaitCause {
   return { kind: "ask_band", askAt: call.rule.askAt ?? call.rule.threshold };
 }
 
-/** A call that waits for a person, with what that person is told. */
+/** A call that waits for a person, with what that person reads. */
 export function waitingCallOf(decided: DecidedCall): WaitingCall | undefined {
   const { call, decision } = decided;
   const { id, index, name, frozen, rule } = call;

@@ -61,7 +61,7 @@ const exactName = (selector: ToolSelector): string | undefined => {
 /** Which calls are guarded, and with which settings. The first entry that matches wins. */
 export class ToolSelection {
   readonly #matchers: readonly Matcher[];
-  /** Only exact names: one look-up tells. */
+  /** Only exact names: one look-up is enough. */
   readonly #byName: ReadonlyMap<string, { readonly index: number; readonly rule: ToolRule }> | undefined;
 
   /** @throws {ConfigurationError} when two entries name one tool and one of them has settings of its own. */

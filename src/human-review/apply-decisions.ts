@@ -7,7 +7,7 @@ import type { HumanDecision } from "./interrupt.js";
 import type { ShownCall } from "./pending.js";
 import type { RewrittenCall } from "./rewrite-proposal.js";
 
-/** A call that a person rejected, with what the agent is told. */
+/** A call that a person rejected, with what the agent reads about it. */
 export interface RejectedCall {
   readonly call: ShownCall;
   readonly feedback: string;
@@ -20,7 +20,7 @@ export interface AppliedDecisions {
   readonly rewritten: readonly RewrittenCall[];
   readonly rejected: readonly RejectedCall[];
   readonly calls: readonly CountedCall[];
-  /** What later judgements read of it. */
+  /** What later judgments read of it. */
   readonly decisions: readonly ApproverDecision[];
 }
 

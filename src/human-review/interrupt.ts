@@ -30,7 +30,7 @@ function outcomeOf({ name, cause }: WaitingCall): string {
 }
 
 /**
- * What a person is told about a waiting call: what happened, the risk, and what the classifier said, as a
+ * What a person reads about a waiting call: what happened, the risk, and what the classifier said, as a
  * quoted line that is marked as the classifier's.
  *
  * @param description the operator's own text in place of the first sentence

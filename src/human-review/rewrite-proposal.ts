@@ -1,7 +1,7 @@
 import { AIMessage } from "@langchain/core/messages";
 import type { JsonObject } from "../json.js";
 
-/** A call as it stands after a person edited it, or after it needed a fresh id. */
+/** A call after a person edited it, or after it needed a fresh id. */
 export interface RewrittenCall {
   readonly index: number;
   readonly id: string;
@@ -15,7 +15,7 @@ const isFields = (value: unknown): value is Fields => typeof value === "object" 
 /** Providers send these back as they are, so that they would tell the model another call than the one that ran. */
 function rewriteBlock(block: unknown, byId: ReadonlyMap<string, RewrittenCall>): unknown {
   if (!isFields(block)) return block;
-  // An item of a response has an id of its own beside its call's.
+  // An item of a response has an id of its own, other than its call's.
   const call = byId.get((block.call_id ?? block.id) as string);
   if (!call) return block;
   if (block.type === "tool_use") return { ...block, id: call.id, name: call.name, input: call.args };
@@ -35,7 +35,7 @@ function rewriteFunction(item: unknown, byId: ReadonlyMap<string, RewrittenCall>
   };
 }
 
-// Where an OpenAI model keeps the ids of the items that its calls stand in.
+// Where an OpenAI model keeps the ids of the items that hold its calls.
 const ITEM_IDS = "__openai_function_call_ids__";
 
 function rewriteKwargs(kwargs: Fields, byId: ReadonlyMap<string, RewrittenCall>): Fields {

@@ -151,7 +151,7 @@ export function askHuman(options: AskHumanOptions = {}): AskFallback {
 }
 
 /**
- * Lets a trusted model write the next step when a limit is reached. It is told which tools were blocked,
+ * Lets a trusted model write the next step when a limit is reached. It reads which tools were blocked,
  * without content. Its guarded calls are judged; if one of them is not allowed, the run halts.
  *
  * @throws ConfigurationError for a missing model or one with bound tools.

@@ -13,7 +13,7 @@ import {
 import type { BaseMessage } from "@langchain/core/messages";
 import { findProposal } from "../proposal.js";
 
-/** One call, its tool and its arguments: what an approval or a block is about, and nothing beside it. */
+/** One call, its tool and its arguments: what an approval or a block is about, and nothing else. */
 export interface CallIdentity {
   readonly id: string;
   readonly name: string;
@@ -32,7 +32,7 @@ export interface BlockedCall {
 export interface CountedCall extends Counted {
   /** Place of the call in its AIMessage: operations apply in this order, whatever finishes first. */
   readonly index: number;
-  /** The call, and which of its judgements: a changed call is judged, and counts, once more. */
+  /** The call and its judgment: a changed call is judged, and counts, once more. */
   readonly key: string;
   /** Set for a block by the classifier: the same call is blocked again without a request. */
   readonly blocked?: BlockedCall | undefined;
@@ -50,7 +50,7 @@ export interface WaitingCall extends CallIdentity {
   readonly index: number;
   readonly judged: Counted["judged"];
   readonly cause: WaitCause;
-  /** What the person is told beside the cause. */
+  /** What the person reads in addition to the cause. */
   readonly risk?: number | undefined;
   readonly threshold?: number | undefined;
   /** The classifier's own sentence or kind, one line of at most 500 characters. */
@@ -106,7 +106,7 @@ export interface CallOperation {
   readonly messageId: string;
   readonly calls: readonly CountedCall[];
   readonly waiting?: WaitingCall | undefined;
-  /** Id of an approval that has had its turn, whatever came of it. */
+  /** Id of an approval that is used up, whatever its call returned. */
   readonly spent?: string | undefined;
   readonly passed?: PassedCall | undefined;
   readonly failure?: StepFailure | undefined;

@@ -258,7 +258,7 @@ function readRequest(
   };
 }
 
-// A slip in a script must not be: a test would pass, or fail, for another reason than it tells.
+// A wrong script is an error: else a test would pass, or fail, for another reason than it says.
 
 const text = "a text that is not empty";
 const delayText = "milliseconds, from 0 to 2147483647";

@@ -49,7 +49,7 @@ export interface JudgeCallInput {
 export interface JudgeCallResult {
   /** The decision, as `onDecision` would get it. */
   decision: DecisionRecord;
-  /** What the agent would be told. Undefined if the call would run or wait for a person. */
+  /** What the agent would read. Undefined if the call would run or wait for a person. */
   feedback: string | undefined;
   /** What a person would be asked, if the outcome is `waiting`. */
   question: string | undefined;

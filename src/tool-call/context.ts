@@ -7,7 +7,7 @@ import { langchainSource } from "../transcript/langchain.js";
 import { NO_INPUT, type RunInputState, readRunInput } from "../transcript/user-input.js";
 import type { Request } from "./request.js";
 
-/** The parts of a host's request, or of a hook's arguments, that a judgement reads. */
+/** The parts of a host's request, or of a hook's arguments, that a judgment reads. */
 export type Surroundings = Pick<Request, "state" | "runtime">;
 
 /** The conversation as the classifier reads it, without the calls of `message` that are being judged. */

@@ -38,7 +38,7 @@ export interface CallHost {
 export interface ExecutedCall {
   /** Missing for a call that waits for a person: it has no answer yet. */
   readonly result: Result | undefined;
-  /** What the state has to hear, if anything. */
+  /** What is reported to the state, if anything. */
   readonly operation: CallOperation | undefined;
   /** The failure that ends the run, which the state cannot hold. */
   readonly failure?: { readonly error: unknown };
@@ -127,7 +127,7 @@ async function runAsJudged(
   try {
     const returned = await handler({
       ...request,
-      // A copy: what an inner middleware does to it reaches neither history nor judgement.
+      // A copy: what an inner middleware does to it reaches neither the history nor the judge.
       toolCall: frozen ? { ...toolCall, args: cloneJson(frozen) } : toolCall,
       ...(tool && "invoke" in tool ? { tool: proxyTool(tool, gate) } : {}),
     });
@@ -166,7 +166,7 @@ function readInput(input: unknown): ToolInput {
     : { args: input, withArgs: cloneJson };
 }
 
-/** One judgement of one call: a call that was changed on its way is judged, recorded and counted once more. */
+/** The key of one judged call: a call that was changed on its way is judged, recorded and counted once more. */
 function keyOf(arrived: ArrivedCall, { call: { frozen } }: DecidedCall): string {
   if (frozen?.json === arrived.frozen?.json) return arrived.key;
   return `${arrived.key}:${frozen ? digest(frozen) : "malformed"}`;
@@ -183,7 +183,7 @@ interface Ending {
   readonly isOver?: boolean;
 }
 
-/** What the state has to hear of a call, if anything. */
+/** What is reported to the state of a call, if anything. */
 async function report(
   policy: Policy,
   step: Step,

@@ -27,7 +27,7 @@ export function ruleFor(policy: Policy, proposed: Proposed): ToolRule | undefine
   return policy.selection.ruleFor({ names: [executingName(proposed), toolCall.name], tool });
 }
 
-/** What is known of a call beside the request itself. */
+/** What is known of a call in addition to the request itself. */
 export interface CallFacts {
   readonly index: number;
   /** What would run: the name and the arguments, which a middleware may have changed. */

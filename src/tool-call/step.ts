@@ -29,7 +29,7 @@ interface StepEnvironment {
 
 interface Plan {
   readonly decided: ReadonlyMap<number, DecidedCall>;
-  /** Whether the state has to hear of allowed calls: only where they change a count. */
+  /** Whether allowed calls are reported to the state: only where they change a count. */
   readonly reportsAllowed: boolean;
 }
 
@@ -160,7 +160,7 @@ export class Step {
     return [...decided.values()].some(({ decision }) => decision.action === "suspend");
   }
 
-  /** Whether the state has to hear of allowed calls. */
+  /** Whether allowed calls are reported to the state. */
   async reportsAllowed({ request, index }: ArrivedCall): Promise<boolean> {
     return index < 0 || (await this.#planned(request)).reportsAllowed;
   }
@@ -193,7 +193,7 @@ export class Step {
     try {
       return await this.#plan;
     } catch (error) {
-      // The plan of an aborted run binds nobody who enters again.
+      // A call that enters again after an abort makes a new plan.
       this.#plan = undefined;
       throw error;
     }
@@ -303,7 +303,7 @@ export class Steps {
    * where a middleware lets the calls of a step through one at a time.
    */
   keepForNextPass(step: Step): void {
-    // Without a turn of its own a thread could not be told from another.
+    // Without a turn id two threads could be mixed up.
     if (step.thread.turn === "") return;
     const key = keyOfStep(step.thread, step.messageId);
     this.#unfinished.delete(key);

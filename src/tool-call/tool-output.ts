@@ -206,7 +206,7 @@ function withoutTag(fields: unknown): Update {
   return others;
 }
 
-/** A copy with another tag, or none: the message itself may be the tool's own, or stand in the history. */
+/** A copy with another tag, or none: the message itself may be the tool's own, or be in the history. */
 function retagged(message: BaseMessage, tag: string | undefined): BaseMessage {
   const rebuild = REBUILD[message.getType()];
   // Of another kind are only messages that a classifier is not shown, or as a note.
@@ -242,7 +242,7 @@ function isSame(a: BaseMessage, b: BaseMessage | undefined): boolean {
 /**
  * Keeps a tool from speaking as somebody else. Human messages that it writes carry its name as their tag
  * from now on, also in the state of a parent graph and wherever the messages go on as new input; our own
- * tag is taken off what we did not write. Messages that it hands on as they stand in the state stay.
+ * tag is taken off what we did not write. Messages that it passes on unchanged from the state stay.
  */
 export function tagToolAuthored(
   result: ToolMessage | Command,

@@ -4,7 +4,7 @@ import { malformedEntry, nameOr, UNKNOWN } from "./message.js";
 import { type Fields, fieldsOf, isMedia, mediaMarker } from "./media.js";
 import type { Piece, NoteEntry, TextEntry } from "./entries.js";
 
-/** What a source needs to know beside the messages. */
+/** What a source needs to know in addition to the messages. */
 export interface AnthropicSourceOptions {
   /** Tools whose results are reports of a subagent. */
   readonly delegationTools: readonly string[];
@@ -214,7 +214,7 @@ interface Marker {
 
 /**
  * The markers that Claude Code writes into the user's role, one table for all of them. Any other tag is a part
- * of the text that it stands in: users paste markup, too.
+ * of the text around it: users paste markup, too.
  */
 const MARKERS: readonly Marker[] = [
   { tag: /^command-(?:name|message|args)$/, speaker: "user", seen: "2.1.278 and later" },
@@ -247,7 +247,7 @@ const isCommand = (text: string): boolean => COMMAND.test(text);
 const isAgentReport = (text: string): boolean => REPORT.test(text);
 
 /**
- * Tells the user's own words from what a client has put beside them in the same text. What lies between the
+ * Separates the user's own words from what a client has added in the same text. What lies between the
  * first opening tag of the client and the last closing one is a note: whatever closing tag a wrapped text
  * holds, the client's own comes after it. Where none comes, the note goes on to the end.
  */

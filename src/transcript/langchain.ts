@@ -187,7 +187,7 @@ function isOurs(message: Fields): boolean {
   return sourceTag(message) === "auto_mode";
 }
 
-/** What the entries of a message depend on beside the message. */
+/** What the entries of a message depend on, other than the message. */
 interface Surroundings {
   /** Whose the user's words are: in a subagent its task text is the delegating agent's. */
   readonly own: "user" | "delegator";

@@ -18,7 +18,7 @@ export interface MonitorView {
    */
   channels: readonly Channel[];
   /**
-   * How many entries at most beside the user's own words and the approvers' decisions. Whole number >= 0, or
+   * How many entries at most, without the user's own words and the approvers' decisions. Whole number >= 0, or
    * `Infinity`: then `maxChars` alone limits. Default 30.
    *
    * The window moves in pages, so that a request is mostly the beginning of the next one, which providers

@@ -8,7 +8,7 @@ import { del } from "../kit/model.js";
 type Classifier = ReturnType<typeof fakeDecisionModel>;
 const lastTranscript = (classifier: Classifier) => classifier.requests.at(-1)?.transcript ?? [];
 
-describe.each(VERSIONS)("what a person decided is evidence for later judgements, %s", (version) => {
+describe.each(VERSIONS)("what a person decided is evidence for later judgments, %s", (version) => {
   test("an approval and a rejection are entries of the approver, each behind its call", async () => {
     const classifier = byPath();
     const { start, decide } = stageAsking({

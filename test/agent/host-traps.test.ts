@@ -42,7 +42,7 @@ afterEach(() => vi.restoreAllMocks());
 describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
   test("its own interrupt pauses the graph, and the answer reaches it; judged and recorded once", async () => {
     const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
-    // A second judgement would lose the person's answer.
+    // A second judgment would lose the person's answer.
     const classifier = fakeDecisionModel().respond(0.1).always(0.9);
     const scene = stage({
       version,
@@ -92,7 +92,7 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     expect(["a", "b"].map((id) => textOf(answerTo(paused.messages, id)))).toEqual(["/a yes", "/b yes"]);
   });
 
-  test("two runs that go on from one checkpoint share no judgement: one takes the verdict, the other is judged", async () => {
+  test("two runs that go on from one checkpoint share no judgment: one takes the verdict, the other is judged", async () => {
     const asking = tool(({ path }) => `${path} ${String(interrupt({ really: path }))}`, NAMED);
     const environments: unknown[] = [];
     const scene = stage({

@@ -97,7 +97,7 @@ describe.each(VERSIONS)("observing, %s", (version) => {
     ]);
   });
 
-  test("the tool waits for the judgement, and runs once", async () => {
+  test("the tool waits for the judgment, and runs once", async () => {
     const order: string[] = [];
     const box = toolBox();
     const classifier = fakeDecisionModel().respondWith(async () => {
@@ -109,7 +109,7 @@ describe.each(VERSIONS)("observing, %s", (version) => {
     expect([order, box.ran.length]).toEqual([["judged 0"], 1]);
   });
 
-  test("a call that was changed on its way runs as changed, and both judgements are recorded", async () => {
+  test("a call that was changed on its way runs as changed, and both judgments are recorded", async () => {
     const { box, records } = await play({
       version,
       turns: [del("/1", "a"), "end"],

@@ -127,7 +127,7 @@ export async function measureHistory(
       times.push(sum / calls);
     }
   for (const { thread } of threads)
-    // A benchmark of judgements that did not happen would measure nothing.
+    // A benchmark of judgments that did not happen would measure nothing.
     if (thread.classifier.requests !== 1 + calls * rounds) throw new Error("not every call was judged");
   const compared = threads.find(({ length }) => length === against)?.times ?? [];
   return threads.map(({ length, firstMs, times }, index) => ({

@@ -154,7 +154,7 @@ describe("guards in deep agents", () => {
       ["task"],
     );
     await agent.invoke(input, config);
-    // A second judgement would lose what the person answers.
+    // A second judgment would lose what the person answers.
     classifier.forTool("task", 0.9);
     const resume = { decisions: [{ type: "approve" }] };
     const ended = await agent.invoke(new Command({ resume }), config);

@@ -41,7 +41,7 @@ describe("a request to the classifier", () => {
   });
 
   test("the answers come in the order of the calls, each with what was said of it", async () => {
-    const judgement = await ask(
+    const judgment = await ask(
       saying({
         model: "m-1",
         answers: { call_2: risk(0.2), call_1: risk(0.9), kind_1: { type: "choice", choice: "secrets" } },
@@ -50,7 +50,7 @@ describe("a request to the classifier", () => {
       }),
       2,
     );
-    expect(judgement).toEqual({
+    expect(judgment).toEqual({
       answered: [{ risk: 0.9, kind: "secrets" }, { risk: 0.2 }],
       classifier: "m-1",
       usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
@@ -135,16 +135,16 @@ describe("a response that cannot be trusted", () => {
     const cycle: Record<string, unknown> = { input_tokens: 3, text: "SECRET", huge: 1n, nan: NaN };
     cycle["input_token_details"] = { cache_read: 1, text: "SECRET", deeper: { x: 1 } };
     cycle["itself"] = cycle;
-    const judgement = await ask(
+    const judgment = await ask(
       saying({ answers: { call_1: risk(0) }, usage_metadata: cycle, requestId: { secret: 1 } }),
     );
-    expect(judgement.usage).toEqual({
+    expect(judgment.usage).toEqual({
       input_tokens: 3,
       input_token_details: { cache_read: 1 },
       itself: { input_tokens: 3 },
     });
-    expect(Object.isFrozen(judgement.usage)).toBe(true);
-    expect(judgement).not.toHaveProperty("requestId");
+    expect(Object.isFrozen(judgment.usage)).toBe(true);
+    expect(judgment).not.toHaveProperty("requestId");
   });
 });
 
@@ -162,9 +162,9 @@ describe("a classifier that fails", () => {
     ["rejects with null", () => Promise.reject(null)],
     ["rejects with false", () => Promise.reject(false)],
   ])("that %s gives no verdict on any call", async (_how, respond) => {
-    const judgement = await ask(answering(respond), 2);
-    expect(judgement.answered).toEqual([{ unavailable: "error" }, { unavailable: "error" }]);
-    expect(judgement.error).toBeDefined();
+    const judgment = await ask(answering(respond), 2);
+    expect(judgment.answered).toEqual([{ unavailable: "error" }, { unavailable: "error" }]);
+    expect(judgment.error).toBeDefined();
   });
 
   test.each(["timeout", "input_too_long", "refused", "truncated", "error"] as const)(
@@ -180,14 +180,14 @@ describe("a classifier that fails", () => {
     const error = new ClassificationError("truncated", {
       answers: { call_1: risk(0.9), call_2: risk(NaN), call_3: risk(0.1), call_9: risk(0) },
     });
-    const judgement = await ask(fakeDecisionModel().fail(error), 4);
-    expect(judgement.answered).toEqual([
+    const judgment = await ask(fakeDecisionModel().fail(error), 4);
+    expect(judgment.answered).toEqual([
       { risk: 0.9 },
       { unavailable: "truncated" },
       { risk: 0.1 },
       { unavailable: "truncated" },
     ]);
-    expect(judgement.error).toBe(error);
+    expect(judgment.error).toBe(error);
   });
 
   test("is asked once: retries are its own business", async () => {
@@ -214,10 +214,10 @@ describe("a time limit", () => {
     await vi.advanceTimersByTimeAsync(99);
     expect(signal?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    const judgement = await asked;
-    expect(judgement.answered).toEqual([{ unavailable: "timeout" }, { unavailable: "timeout" }]);
-    expect(judgement.error).toMatchObject({ name: "TimeoutError" });
-    expect(signal?.reason).toBe(judgement.error);
+    const judgment = await asked;
+    expect(judgment.answered).toEqual([{ unavailable: "timeout" }, { unavailable: "timeout" }]);
+    expect(judgment.error).toMatchObject({ name: "TimeoutError" });
+    expect(signal?.reason).toBe(judgment.error);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -236,12 +236,12 @@ describe("a time limit", () => {
       { timeoutMs: 100 },
     );
     await vi.advanceTimersByTimeAsync(100);
-    const judgement = await asked;
+    const judgment = await asked;
     await vi.advanceTimersByTimeAsync(1_000);
     vi.useRealTimers();
     await new Promise((resolve) => setImmediate(resolve));
     process.off("unhandledRejection", rejected);
-    expect(judgement.answered).toEqual([{ unavailable: "timeout" }]);
+    expect(judgment.answered).toEqual([{ unavailable: "timeout" }]);
     expect(rejected).not.toHaveBeenCalled();
   });
 

@@ -81,7 +81,7 @@ describe("the decision sequence", () => {
     expect(classifier.callCount).toBe(1);
     expect(decided.map(({ decision }) => decision.outcome)).toEqual(["allowed", "blocked", "blocked"]);
     expect(classifier.requests[0]?.questions.call_1).toMatchObject({ criteria: { true: "own" } });
-    expect(new Set(decided.map(({ judgement }) => judgement)).size).toBe(1);
+    expect(new Set(decided.map(({ judgment }) => judgment)).size).toBe(1);
     expect(decided.map(({ messageId }) => messageId)).toEqual(["m-1", "m-1", "m-1"]);
   });
 
@@ -169,7 +169,7 @@ describe("a fixed rule", () => {
       ["allowed", "classifier"],
     ]);
     expect(classifier.judged.map(({ args }) => args.path)).toEqual(["/2"]);
-    expect(decided.map(({ judgement }) => judgement === undefined)).toEqual([true, true, false]);
+    expect(decided.map(({ judgment }) => judgment === undefined)).toEqual([true, true, false]);
   });
 
   test("it may take its time, and is shown a copy", async () => {

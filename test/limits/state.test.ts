@@ -290,7 +290,7 @@ describe("order", () => {
     expect(reduce(steps.toReversed())).toEqual(forward);
   });
 
-  test("two judgements of one call apply in an order that is always the same", () => {
+  test("two judgments of one call apply in an order that is always the same", () => {
     const first = says([counted(0, "allowed", "0:id-0:a")]);
     const second = says([counted(0, "blocked", "0:id-0:b")]);
     expect(reduce([first, second])).toEqual(reduce([second, first]));

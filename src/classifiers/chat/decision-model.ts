@@ -100,7 +100,7 @@ const NO_STREAM = "langsmith:nostream";
 
 /**
  * Any LangChain chat model as a decision model. It asks one request for all questions. Rules and
- * policy texts stand in the system message, each text once; the user message holds the state as escaped
+ * policy texts are in the system message, each text once; the user message holds the state as escaped
  * data, then the questions and the form of the reply. What stays the same from request to request of a
  * thread comes first, so that providers and local servers compute it once.
  *
@@ -214,7 +214,7 @@ function plainMessages(prompt: ChatPrompt): BaseMessage[] {
   return [new SystemMessage(prompt.system), new HumanMessage(userText(prompt))];
 }
 
-// Anthropic reads at most four marks of a request: one stands on the rules.
+// Anthropic reads at most four marks of a request: one is on the rules.
 const MARKS_IN_HISTORY = 3;
 // From a mark it looks for what it knows over the 20 blocks before. The last mark of the request before
 // must be among them, however many entries a step has added.

@@ -33,7 +33,7 @@ function isWrapper(model: object): model is Wrapper {
 }
 
 /**
- * Makes the model that a name as `anthropic:claude-haiku-4-5` stands for.
+ * Makes the model with a name such as `anthropic:claude-haiku-4-5`.
  *
  * @throws {ConfigurationError} if there is no such provider, or its package or key is missing.
  */
@@ -71,7 +71,7 @@ const LIMIT_FIELDS = ["maxTokens", "maxOutputTokens", "numPredict"];
 
 /**
  * The same model with a token limit of its own. LangChain has no such setting for one call, and the
- * model may be the agent's, so it is left as it is: the result only stands before it.
+ * model may be the agent's, so it is not changed: the result wraps it.
  *
  * @throws {ConfigurationError} if the model has no such setting.
  */

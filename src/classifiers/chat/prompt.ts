@@ -210,14 +210,14 @@ function element(tag: string, attributes: Readonly<Record<string, string>>, text
   return `<${tag}${rendered.join("")}>${escapeTagged(text)}</${tag}>`;
 }
 
-/** The name under which the explanation stands in the reply: no question has it. */
+/** The member of the reply that holds the explanation: no question has this name. */
 export function explanationName(questions: TextQuestions): string {
   let name = "explanation";
   while (Object.hasOwn(questions, name)) name = `the_${name}`;
   return name;
 }
 
-/** It stands last, because it tells the stages of a cascade apart. */
+/** It comes last, because it is what differs between the stages of a cascade. */
 function answerForm(questions: TextQuestions, explanation: boolean): string {
   const name = JSON.stringify(explanationName(questions));
   const spelledOut = new Map<string, string>();

@@ -36,7 +36,7 @@ export function readReply({ message, parsed }: ChatReply, questions: TextQuestio
 
 /**
  * Reads a chat model's text: one JSON object, alone or in one fence, after at most one closed thinking
- * block. Prose may stand before the object if the object ends the reply and nothing in the prose looks
+ * block. Prose may come before the object if the object ends the reply and nothing in the prose looks
  * like an answer: prose may quote an answer that somebody else wrote. What is wrong with one question's
  * value fails that question alone.
  */
@@ -87,7 +87,7 @@ const MAX_STARTS = 50;
 // What a quotation, a longer value or a quoted line has before it.
 const QUOTING = /[>"'`“‘«([{,=|\\]$/u;
 
-/** The members of the object that ends the text, if what stands before it is prose without any answer. */
+/** The members of the object that ends the text, if what comes before it is prose without any answer. */
 function objectAfterProse(reply: string, ids: readonly string[]): Member[] | undefined {
   const fenced = reply.endsWith(FENCE);
   const text = fenced ? reply.slice(0, -FENCE.length).trimEnd() : reply;
@@ -130,7 +130,7 @@ function isProse(before: string, fenced: boolean, ids: readonly string[]): boole
   );
 }
 
-// Words that nobody weighs a call with. Whatever object follows them is no judgement.
+// Words of a plain refusal: an object after them is not an answer.
 const PLAIN_REFUSAL =
   /\b(?:i(?:['’]m| am) sorry|sorry, (?:but )?i\b|i apologi[sz]e|i (?:must decline|decline|refuse)|(?:cannot|can['’]t) (?:help|assist|comply))/i;
 // Only names the failure: no words can make an answer.
@@ -147,7 +147,7 @@ function readExplanation(members: readonly Member[], name: string): string | und
   return shown === "" ? undefined : shown;
 }
 
-/** The member of a name that stands there exactly once. */
+/** The member with this name, if there is exactly one. */
 function only(members: readonly Member[], name: string): Member | undefined {
   const found = members.filter((member) => member.name === name);
   return found.length === 1 ? found[0] : undefined;
@@ -252,7 +252,7 @@ function replyText(message: BaseMessage): string | NoAnswer {
   return blocks.map((block) => String(block.text)).join("");
 }
 
-/** What came back: the message, and beside it what structured output made of it. */
+/** What came back: the message, and what structured output made of it. */
 export interface ChatReply {
   message: BaseMessage | undefined;
   /** Undefined if there was no structured output, or nothing came of it. */
@@ -268,7 +268,7 @@ export function unwrapReply(reply: unknown): ChatReply {
   return { message: undefined, parsed: reply ?? undefined };
 }
 
-/** The name of the model that wrote a message, as its provider tells. */
+/** The name of the model that wrote a message, as its provider reports it. */
 export function writerOf(message: BaseMessage | undefined): string | undefined {
   const { model_name: name, model } = (message?.response_metadata ?? {}) as Record<string, unknown>;
   return [name, model].find((candidate) => typeof candidate === "string" && candidate !== "") as
