@@ -3,7 +3,7 @@ import { cloneJson } from "../json.js";
 import { withDeadline } from "../deadline.js";
 import { errorFacts } from "../error-facts.js";
 import { blockedReason } from "../guard/feedback.js";
-import { type Answered, judgeCalls, type Judgement } from "../guard/classify.js";
+import { type Answered, judgeCalls, type Judgment } from "../guard/classify.js";
 import { buildRequest } from "../guard/question.js";
 import { cutEnd } from "../transcript/cut.js";
 import { verdictOf } from "../guard/plan.js";
@@ -87,7 +87,7 @@ async function ask(
   { conversation, environment, signal }: Exchange,
   reply: Reply,
   calls: readonly JudgeableCall[],
-): Promise<Judgement> {
+): Promise<Judgment> {
   const { instructions, criteria, explain, timeoutMs, classifier, view } = settings;
   const request = buildRequest(
     calls.map(({ name, args }) => ({
@@ -106,7 +106,7 @@ async function ask(
 function verdictsOf(
   { threshold, criteria }: Settings,
   calls: readonly JudgeableCall[],
-  { answered }: Judgement,
+  { answered }: Judgment,
 ): (readonly [string, ToolUseVerdict])[] {
   return calls.map(({ id }, index) => [id, verdict(answered[index] ?? { unavailable: "error" })] as const);
 
@@ -138,7 +138,7 @@ function oneLine(text: string): string {
   return cutEnd(text.replaceAll(/\s+/g, " ").trim(), MOST_EXPLANATION_CHARS);
 }
 
-function factsOf({ classifier, latencyMs, usage, requestId, error }: Judgement): RequestFacts {
+function factsOf({ classifier, latencyMs, usage, requestId, error }: Judgment): RequestFacts {
   return {
     ...failureOf(error),
     classifier,
