@@ -57,6 +57,44 @@ export function readField(value: unknown, name: string): unknown {
   }
 }
 
+/**
+ * When a service wants to be asked again: its `retry-after` in seconds or as a date, from the answer's headers, or
+ * from the body where Google says it. Undefined if it does not say.
+ */
+export function retryAfterOf(error: unknown): string | undefined {
+  for (const layer of errorLayers(error)) {
+    const headers = [
+      readField(layer, "headers"),
+      readField(readField(layer, "response"), "headers"),
+      readField(readField(layer, "$response"), "headers"),
+    ];
+    const given = headers.map((value) => headerOf(value)).find((value) => isRetryAfter(value));
+    if (given !== undefined) return given;
+    const delay = googleDetails(layer)
+      .map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(String(readField(detail, "retryDelay")))?.[1])
+      .find((seconds) => seconds !== undefined);
+    if (delay !== undefined) return String(Math.ceil(Number(delay)));
+  }
+  return undefined;
+}
+
+function headerOf(headers: unknown): string | undefined {
+  const value = headers instanceof Headers ? headers.get("retry-after") : readField(headers, "retry-after");
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Seconds or a date. Anything else would not be a header's value. */
+function isRetryAfter(value: string | undefined): value is string {
+  return value !== undefined && /^(?:\d{1,9}(?:\.\d+)?|[A-Za-z]{3}, [\w :]{10,30} GMT)$/.test(value);
+}
+
+/** The details in the body of an answer of Google's. */
+export function googleDetails(layer: object): unknown[] {
+  const inBody = readField(readField(readField(layer, "data"), "error"), "details");
+  const details = readField(layer, "errorDetails") ?? inBody;
+  return Array.isArray(details) ? details : [];
+}
+
 function collected(layer: object): unknown[] {
   try {
     const errors = readField(layer, "errors");

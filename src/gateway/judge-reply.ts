@@ -3,10 +3,11 @@ import { cloneJson } from "../json.js";
 import { withDeadline } from "../deadline.js";
 import { errorFacts } from "../error-facts.js";
 import { blockedReason } from "../guard/feedback.js";
-import { type Answered, judgeCalls, type Judgment } from "../guard/classify.js";
+import type { Answered } from "../guard/classify.js";
 import { buildRequest } from "../guard/question.js";
 import { cutEnd } from "../transcript/cut.js";
 import { verdictOf } from "../guard/plan.js";
+import { askJudges, type JudgedCalls } from "./judges.js";
 import type { Conversation } from "./client-request.js";
 import type { Settings } from "./options.js";
 import type { Ruling } from "./rules.js";
@@ -60,10 +61,10 @@ async function judge(settings: Settings, exchange: Exchange, reply: Reply): Prom
     const allowed = await mayAsk(settings, exchange);
     if (allowed === "unsupported") return { status: UNSUPPORTED, facts: {} };
     if (allowed !== "allow") return { status: available(calls, ruled), facts: rules };
-    const judgement = await ask(settings, exchange, reply, open);
+    const judgment = await ask(settings, exchange, reply, open);
     // A failing service, 401 and 403 included, is no `unsupported`: older clients would switch the check off.
-    const verdicts = [...ruled, ...verdictsOf(settings, open, judgement)];
-    return { status: available(calls, verdicts), facts: { ...rules, ...factsOf(judgement) } };
+    const verdicts = [...ruled, ...verdictsOf(settings, open, judgment)];
+    return { status: available(calls, verdicts), facts: { ...rules, ...factsOf(judgment) } };
   } catch (error) {
     // A client that has gone wants no answer. Whatever else failed here, the agent's reply goes out.
     exchange.signal.throwIfAborted();
@@ -77,7 +78,7 @@ function verdictOfRule({ decide, reason }: Ruling): ToolUseVerdict {
     : { type: "evaluated", outcome: "flagged", explanation: oneLine(reason) };
 }
 
-/** The operator's word on this caller, within the time that a judgement may take. */
+/** The operator's word on this caller, within the time that a judgment may take. */
 async function mayAsk({ allow, timeoutMs }: Settings, { request, signal }: Exchange): Promise<unknown> {
   return allow ? withDeadline({ signal, timeoutMs }, async () => allow(request())) : "allow";
 }
@@ -87,26 +88,29 @@ async function ask(
   { conversation, environment, signal }: Exchange,
   reply: Reply,
   calls: readonly JudgeableCall[],
-): Promise<Judgment> {
-  const { instructions, criteria, explain, timeoutMs, classifier, view } = settings;
-  const request = buildRequest(
-    calls.map(({ name, args }) => ({
-      name,
-      args: cloneJson(args),
-      description: conversation.descriptionOf(name),
-      instructions,
-      criteria,
-    })),
-    { transcript: conversation.transcript(reply, view), environment: environment(), explain },
-  );
+): Promise<JudgedCalls> {
+  const { instructions, criteria, explain, view } = settings;
+  const asked = calls.map(({ name, args }) => ({
+    name,
+    args: cloneJson(args),
+    description: conversation.descriptionOf(name),
+    instructions,
+    criteria,
+  }));
+  const rest = { transcript: conversation.transcript(reply, view), environment: environment(), explain };
+  const requestFor = (places: readonly number[]) =>
+    buildRequest(
+      places.map((place) => asked[place]!),
+      rest,
+    );
   const metadata = { messageId: reply.messageId, toolCallIds: calls.map(({ id }) => id) };
-  return judgeCalls(classifier, request, calls.length, { timeoutMs, signal, metadata });
+  return askJudges(settings, requestFor, calls.length, { signal, metadata });
 }
 
 function verdictsOf(
   { threshold, criteria }: Settings,
   calls: readonly JudgeableCall[],
-  { answered }: Judgment,
+  { answered }: JudgedCalls,
 ): (readonly [string, ToolUseVerdict])[] {
   return calls.map(({ id }, index) => [id, verdict(answered[index] ?? { unavailable: "error" })] as const);
 
@@ -138,11 +142,12 @@ function oneLine(text: string): string {
   return cutEnd(text.replaceAll(/\s+/g, " ").trim(), MOST_EXPLANATION_CHARS);
 }
 
-function factsOf({ classifier, latencyMs, usage, requestId, error }: Judgment): RequestFacts {
+function factsOf({ classifier, latencyMs, retries, usage, requestId, error }: JudgedCalls): RequestFacts {
   return {
     ...failureOf(error),
     classifier,
     latencyMs: Math.round(latencyMs),
+    ...(retries > 0 ? { retries } : {}),
     ...(usage ? { usage } : {}),
     ...(requestId === undefined ? {} : { requestId }),
   };

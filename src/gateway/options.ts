@@ -37,7 +37,18 @@ export interface SafeguardsOptions {
   classifier: Classifier;
   /** A call whose risk is at or above it is flagged. 0..1, default 0.5. */
   threshold?: number;
-  /** Milliseconds for one classifier request, at most 2^31-1. Default 30000. Never retried here. */
+  /**
+   * Asked where the classifier gives no answer: about the calls that it left open, with the same view. The
+   * classifier then has half of `timeoutMs`. Default: none.
+   */
+  fallback?: Classifier;
+  /**
+   * How often a classifier request that failed for a passing reason is repeated: a broken connection, or a status
+   * of 408, 425, 429 or 5xx. The pauses begin at a quarter of a second and double, or are as long as the service
+   * asks for (`retry-after`); nothing is repeated beyond `timeoutMs`. 0..10, default 2.
+   */
+  retries?: number;
+  /** Milliseconds for judging one reply, repeated requests and the fallback included, at most 2^31-1. Default 30000. */
   timeoutMs?: number;
   /** What makes a call risky or acceptable. Default: built-in texts. `null` sends none. */
   criteria?: NoulCriteria | null;
@@ -102,6 +113,8 @@ export class ModelMap {
 export interface Settings {
   readonly upstream: Upstream;
   readonly classifier: Classifier;
+  readonly fallback: Classifier | undefined;
+  readonly retries: number;
   readonly threshold: number;
   readonly timeoutMs: number;
   readonly criteria: NoulCriteria | null;
@@ -128,6 +141,7 @@ const GATEWAY_VIEW: Partial<MonitorView> = {
 
 const UPSTREAM = `${UPSTREAM_URL}, or a function that takes a Request and gives a Response`;
 const MILLISECONDS = "milliseconds, more than 0 and at most 2147483647";
+const RETRIES = "a whole number from 0 to 10";
 const MODELS = "an object with the names of models as keys and as values";
 const milliseconds = z.number(MILLISECONDS).gt(0, MILLISECONDS).max(2_147_483_647, MILLISECONDS).optional();
 const modelName = z.string(MODELS).min(1, MODELS);
@@ -142,6 +156,8 @@ const schema = z.strictObject(
       .optional(),
     model: z.unknown().optional(),
     classifier,
+    fallback: classifier.optional(),
+    retries: z.int(RETRIES).min(0, RETRIES).max(10, RETRIES).optional(),
     threshold: threshold.optional(),
     timeoutMs: milliseconds,
     criteria: criteria.optional(),
@@ -169,6 +185,8 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
   return Object.freeze({
     upstream: chooseUpstream(given),
     classifier: given.classifier,
+    fallback: given.fallback,
+    retries: given.retries ?? 2,
     threshold: given.threshold ?? 0.5,
     timeoutMs: given.timeoutMs ?? 30_000,
     // The built-in criteria keep their identity, by which the explanation knows that they are not the user's.

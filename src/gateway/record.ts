@@ -17,13 +17,15 @@ export interface SafeguardRecord {
   readonly outcomes: Readonly<Record<string, "not_flagged" | "flagged" | UnavailableReason>>;
   /** The calls that a rule decided, by their id: the rule's place in the list, from 0. */
   readonly rules?: Readonly<Record<string, number>>;
-  /** The classifier's model, if it was asked. */
+  /** The classifier's model, if it was asked; the fallback's where that answered, `first > fallback` if both did. */
   readonly classifier?: string;
-  /** Duration of the classifier request in milliseconds, if there was one. */
+  /** Duration of the classifier requests in milliseconds, if there were any. */
   readonly latencyMs?: number;
-  /** Tokens of the classifier request, if it reports them. */
+  /** How many classifier requests were repeated, where any was. */
+  readonly retries?: number;
+  /** Tokens of the classifier requests, if they report them. */
   readonly usage?: UsageMetadata;
-  /** HTTP status of the classifier's service, where the request failed. */
+  /** HTTP status of the classifier's service, where its last request failed, whether or not the fallback answered. */
   readonly httpStatus?: number;
   /** Code of the failure, as `ECONNREFUSED`, `not_json` or `truncated`. Never a message. */
   readonly errorCode?: string;
@@ -34,7 +36,7 @@ export interface SafeguardRecord {
 /** What rules and the classifier request add to a record. */
 export type RequestFacts = Pick<
   SafeguardRecord,
-  "rules" | "classifier" | "latencyMs" | "usage" | "requestId" | "httpStatus" | "errorCode"
+  "rules" | "classifier" | "latencyMs" | "retries" | "usage" | "requestId" | "httpStatus" | "errorCode"
 >;
 
 function outcomeOf(verdict: ToolUseVerdict): "not_flagged" | "flagged" | UnavailableReason {

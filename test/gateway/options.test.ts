@@ -22,6 +22,8 @@ describe("the options", () => {
     ["an upstream with a query", { upstream: "http://h/?sk-1" }, "upstream"],
     ["no classifier", { classifier: undefined }, "classifier"],
     ["a classifier that cannot be asked", { classifier: { model: "sk-1" } }, "classifier"],
+    ["a fallback that cannot be asked", { fallback: { model: "sk-1" } }, "fallback"],
+    ["retries without an end", { retries: Infinity }, "retries"],
     ["a threshold above one", { threshold: 1.5 }, "threshold"],
     ["a timeout of nothing", { timeoutMs: 0 }, "timeoutMs"],
     ["a ping interval of nothing", { pingIntervalMs: 0 }, "pingIntervalMs"],

@@ -1,5 +1,5 @@
 import { ContextOverflowError } from "@langchain/core/errors";
-import { errorFacts, errorLayers, readField } from "../../error-facts.js";
+import { errorFacts, errorLayers, googleDetails, readField, retryAfterOf } from "../../error-facts.js";
 
 /** An error in the words of Anthropic's messages API. Its message is for the client that sent the request. */
 export class ApiError extends Error {
@@ -75,7 +75,7 @@ export function toApiError(error: unknown, hasStarted: boolean): ApiError {
   const layers = errorLayers(error);
   const status = errorFacts(error).status;
   const words = wordsOf(layers);
-  const options = { retryAfter: retryAfterOf(layers), cause: error };
+  const options = { retryAfter: retryAfterOf(error), cause: error };
   const isRefused = status === 400 || status === 413 || status === 422;
   if (
     layers.some((layer) => ContextOverflowError.isInstance(layer)) ||
@@ -188,38 +188,4 @@ function wordsOf(layers: readonly object[]): string {
 
 function isWrongGoogleKey(layer: object): boolean {
   return googleDetails(layer).some((detail) => readField(detail, "reason") === "API_KEY_INVALID");
-}
-
-/** When to try again: from the answer's headers, or from the body where Google says it. */
-function retryAfterOf(layers: readonly object[]): string | undefined {
-  for (const layer of layers) {
-    const headers = [
-      readField(layer, "headers"),
-      readField(readField(layer, "response"), "headers"),
-      readField(readField(layer, "$response"), "headers"),
-    ];
-    const given = headers.map((value) => headerOf(value)).find((value) => isRetryAfter(value));
-    if (given !== undefined) return given;
-    const delay = googleDetails(layer)
-      .map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(String(readField(detail, "retryDelay")))?.[1])
-      .find((seconds) => seconds !== undefined);
-    if (delay !== undefined) return String(Math.ceil(Number(delay)));
-  }
-  return undefined;
-}
-
-function headerOf(headers: unknown): string | undefined {
-  const value = headers instanceof Headers ? headers.get("retry-after") : readField(headers, "retry-after");
-  return typeof value === "string" ? value : undefined;
-}
-
-/** Seconds or a date. Anything else would not be a header's value. */
-function isRetryAfter(value: string | undefined): value is string {
-  return value !== undefined && /^(?:\d{1,9}(?:\.\d+)?|[A-Za-z]{3}, [\w :]{10,30} GMT)$/.test(value);
-}
-
-function googleDetails(layer: object): unknown[] {
-  const inBody = readField(readField(readField(layer, "data"), "error"), "details");
-  const details = readField(layer, "errorDetails") ?? inBody;
-  return Array.isArray(details) ? details : [];
 }
