@@ -30,6 +30,26 @@ describe("the snippets of the documentation", () => {
     expect(tooLong).toEqual([]);
   });
 
+  test("what the line under the README's title says is what package.json says", () => {
+    const about = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as {
+      license: string;
+      type: string;
+      engines: { node: string };
+      exports: Record<string, { types?: string }>;
+      peerDependencies: Record<string, string>;
+    };
+    const [, , line = ""] = readFileSync(`${root}README.md`, "utf8").split("\n");
+    expect(about.type).toBe("module");
+    expect(about.exports["."]?.types).toMatch(/\.d\.ts$/);
+    expect(line.match(/`[^`]+`/g)).toEqual([
+      `\`${about.license}\``,
+      `\`Node ${about.engines.node.replace(/^>=(.*)\.0$/, ">= $1")}\``,
+      "`ESM`",
+      "`TypeScript types`",
+      `\`langchain ${about.peerDependencies["langchain"]}\``,
+    ]);
+  });
+
   test("every link to a file of this project leads somewhere", () => {
     const broken = files.flatMap((file) => {
       const folder = file.slice(0, file.lastIndexOf("/") + 1);

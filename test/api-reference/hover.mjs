@@ -25,8 +25,11 @@ export function load(app) {
   app.on(Application.EVENT_VALIDATE_PROJECT, (project) => {
     for (const reflection of project.getReflectionsByKind(ReflectionKind.Function | ReflectionKind.Class))
       needExample(reflection, app.logger);
-    for (const options of project.getReflectionsByKind(ReflectionKind.Interface)) {
-      if (!OPTIONS.test(options.name)) continue;
+    const interfaces = project.getReflectionsByKind(ReflectionKind.Interface);
+    const allOptions = interfaces.filter(({ name }) => OPTIONS.test(name));
+    // A check that finds nothing to check must not pass.
+    if (allOptions.length < 10) app.logger.error("most interfaces of options were not found");
+    for (const options of allOptions) {
       for (const option of options.children ?? []) {
         needExample(option, app.logger);
         const comment = commentOf(option);
