@@ -100,7 +100,7 @@ function createNotSeenWarning(label: string): () => void {
  * unauthorized each call is; a risky call does not run, and the agent gets an error ToolMessage with
  * feedback. Counters in the agent's state drive limits and a fallback.
  *
- * @throws ConfigurationError for a wrong option, named in its message.
+ * @throws {ConfigurationError} for a wrong option, named in its message.
  * @example
  * ```ts
  * const agent = createAgent({

@@ -44,7 +44,7 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
  *
  * @param root how the checked value is called where it is given; empty for options themselves
  * @param unknown what is said of a name that the schema does not know
- * @throws ConfigurationError that names the first wrong option and the type of its value, never the value
+ * @throws {ConfigurationError} that names the first wrong option and the type of its value, never the value
  */
 export function check<T>(type: z.ZodType<T>, value: unknown, root: string, unknown = UNKNOWN_OPTION): T {
   const result = type.safeParse(value);

@@ -14,7 +14,7 @@ const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisi
  * Makes the classifier that a command line names. What it needs (a package, a key) is looked for at
  * once, so that a gateway that could judge nothing does not start.
  *
- * @throws ConfigurationError that says what is missing.
+ * @throws {ConfigurationError} that says what is missing.
  */
 export async function chooseClassifier(which: string): Promise<BaseDecisionModel> {
   const [kind, ...rest] = which.split(":");

@@ -51,7 +51,7 @@ export interface EvaluateOptions {
 /**
  * Reads the command line.
  *
- * @throws ConfigurationError that names the flag and what is expected
+ * @throws {ConfigurationError} that names the flag and what is expected
  */
 export function readEvaluateOptions(args: readonly string[]): EvaluateOptions | "help" {
   const { values, positionals: files } = parse(args);

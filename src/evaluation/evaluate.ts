@@ -59,7 +59,7 @@ class CannotEvaluate extends Error {}
  * The command `evaluate`: prints figures and advice, and writes what was asked for. Gives the exit status: 0, or 1
  * where something that was asked for cannot be done.
  *
- * @throws ConfigurationError for a wrong command line or a classifier that cannot be made
+ * @throws {ConfigurationError} for a wrong command line or a classifier that cannot be made
  */
 export async function evaluateCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = readEvaluateOptions(args);

@@ -146,7 +146,7 @@ export interface LoadedClassifier {
 /**
  * Makes the classifier that a command line names, or loads it from a module. Keys come from the environment.
  *
- * @throws ConfigurationError that says what is missing
+ * @throws {ConfigurationError} that says what is missing
  */
 export async function loadClassifier(which: string): Promise<LoadedClassifier> {
   if (/[/\\]|\.[cm]?[jt]s$/.test(which) && !/^[a-z-]+:/.test(which)) return loadModule(which);

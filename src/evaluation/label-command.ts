@@ -31,7 +31,7 @@ export interface LabelTerminal {
 /**
  * The command `label`. Gives the exit status: 0, or 1 where the file cannot be labeled.
  *
- * @throws ConfigurationError for a wrong command line, without a terminal, or without the package that draws the
+ * @throws {ConfigurationError} for a wrong command line, without a terminal, or without the package that draws the
  * questions
  */
 export async function labelCommand(

@@ -22,7 +22,7 @@ const EXPECTED =
  * Parses a template once. The fields are filled in a single pass, so that nothing in a reason or a
  * name is read as a template again.
  *
- * @throws ConfigurationError for an unknown field, a lone brace or a missing `{reason}`.
+ * @throws {ConfigurationError} for an unknown field, a lone brace or a missing `{reason}`.
  */
 export function parseFeedback(template: string, option = "feedback"): Feedback {
   const segments: Segment[] = [];

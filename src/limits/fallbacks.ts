@@ -109,7 +109,7 @@ const TEXT = "a text that is not empty";
  * holds `lc_source: "auto_mode"` and `auto_mode: { limit, counters }` in its `additional_kwargs`. A
  * new user message starts afresh. With `responseFormat` there is no structured response then.
  *
- * @throws ConfigurationError for a wrong option.
+ * @throws {ConfigurationError} for a wrong option.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: haltRun({ message: "Stopped by policy." }) });
@@ -125,7 +125,7 @@ export function haltRun(options: HaltRunOptions = {}): HaltFallback {
  * blocked in this turn, waits. One interrupt holds all waiting calls of a step, in the shapes of
  * LangChain's human-in-the-loop middleware. Needs a checkpointer.
  *
- * @throws ConfigurationError for a wrong option, and at the first ask without a checkpointer.
+ * @throws {ConfigurationError} for a wrong option, and at the first ask without a checkpointer.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: askHuman({ allowedDecisions: ["approve", "reject"] }) });
@@ -154,7 +154,7 @@ export function askHuman(options: AskHumanOptions = {}): AskFallback {
  * Lets a trusted model write the next step when a limit is reached. It reads which tools were blocked,
  * without content. Its guarded calls are judged; if one of them is not allowed, the run halts.
  *
- * @throws ConfigurationError for a missing model or one with bound tools.
+ * @throws {ConfigurationError} for a missing model or one with bound tools.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: deferToTrustedModel({ model: "anthropic:claude-opus-4-5" }) });
@@ -186,7 +186,7 @@ export function deferToTrustedModel(options: DeferToTrustedModelOptions): DeferF
  * checkpoint, and new input lets the thread go on.
  *
  * @param options none so far: any name is an error
- * @throws ConfigurationError for an option.
+ * @throws {ConfigurationError} for an option.
  * @example
  * ```ts
  * autoModeMiddleware({ tools, classifier, whenLimitReached: throwOnLimit() });

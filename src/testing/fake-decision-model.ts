@@ -197,7 +197,7 @@ function choose(labels: readonly string[], wanted: string | undefined): Answer {
  * "no answer is scripted": {@link judgeCall} gives that as its `error`, in an agent it is the `cause` of the
  * `ClassificationError`.
  *
- * @throws ConfigurationError for a wrong option; each method throws it for a wrong risk or reason.
+ * @throws {ConfigurationError} for a wrong option; each method throws it for a wrong risk or reason.
  * @example
  * ```ts
  * const classifier = fakeDecisionModel().respond(0.1).respond(0.9).fail("timeout");

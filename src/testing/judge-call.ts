@@ -70,7 +70,7 @@ export type JudgeCallOptions = Omit<AutoModeOptions, "tools"> & Pick<Partial<Aut
  * middleware. For unit tests of a policy. `onDecision` is not called.
  *
  * @param options as for `autoModeMiddleware`; without `tools` the tool of the call is the guarded one
- * @throws ConfigurationError for a wrong option, message or call, and for a call whose tool `tools` does not list
+ * @throws {ConfigurationError} for a wrong option, message or call, and for a call whose tool `tools` does not list
  * @example
  * ```ts
  * const { decision, feedback } = await judgeCall(

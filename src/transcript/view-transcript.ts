@@ -19,7 +19,7 @@ export interface ViewTranscriptOptions {
 /**
  * The entries that a classifier would read of a conversation, for printing and for tests.
  *
- * @throws ConfigurationError if the view has an unknown or a wrong field
+ * @throws {ConfigurationError} if the view has an unknown or a wrong field
  *
  * @example
  * ```ts

@@ -99,7 +99,7 @@ function given(view: Partial<MonitorView>): Partial<MonitorView> {
  * classifier names), then the defaults. The result is frozen and shares nothing with what was given.
  *
  * @param option how the option is called where it is given, for the error's message
- * @throws ConfigurationError if `view` or `base` has an unknown or a wrong field
+ * @throws {ConfigurationError} if `view` or `base` has an unknown or a wrong field
  */
 export function resolveView(view: unknown, base?: unknown, option = "view"): MonitorView {
   const merged: MonitorView = {

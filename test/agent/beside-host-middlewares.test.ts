@@ -181,8 +181,8 @@ describe.each(cases)("modelFallback, $place, $version", ({ version, place }) => 
 });
 
 describe.each(VERSIONS)("modelFallback and a trusted model that fails, %s", (version) => {
-  const trustedFails = (place: Place, fallback: ReturnType<typeof scripted>) => {
-    const trusted = scripted(overloaded, overloaded);
+  const trustedFails = (place: Place, ...fallbacks: ReturnType<typeof scripted>[]) => {
+    const trusted = scripted(overloaded, overloaded, overloaded);
     const staged = stage({
       version,
       turns: [del("/a"), "end"],
@@ -191,16 +191,16 @@ describe.each(VERSIONS)("modelFallback and a trusted model that fails, %s", (ver
         limits: { consecutiveBlocks: 1 },
         whenLimitReached: deferToTrustedModel({ model: trusted }),
       },
-      [place]: [any(modelFallbackMiddleware(fallback))],
+      [place]: [any(modelFallbackMiddleware(...fallbacks))],
     });
     return { ...staged, trusted };
   };
 
-  test("before auto mode: the trusted model is asked once more, and its error comes out", async () => {
+  test("before auto mode: the trusted model is asked once more for each fallback, and its error comes out", async () => {
     const fallback = scripted("not reached");
-    const { invoke, trusted } = trustedFails("outside", fallback);
+    const { invoke, trusted } = trustedFails("outside", fallback, fallback);
     expect(String(await rejection(invoke()))).toContain("overloaded");
-    expect([trusted.callCount, fallback.callCount]).toEqual([2, 0]);
+    expect([trusted.callCount, fallback.callCount]).toEqual([3, 0]);
   });
 
   test("behind auto mode: the other model writes the trusted step, and a block in it halts", async () => {
