@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
+import { fakeDecisionModel } from "langchain-auto-mode/testing";
+import { resolvePolicy } from "../../src/resolve-options.js";
 import { SnippetProject } from "../snippets/project.js";
 import type { Snippet } from "../snippets/read.js";
 
@@ -72,4 +74,27 @@ describe("the examples that an editor shows for an option", () => {
     expect(errors.filter((error) => !error.startsWith("wrong:"))).toEqual([]);
     expect(errors).toEqual([expect.stringMatching(/'string' is not assignable to type 'number'/)]);
   });
+});
+
+test("the defaults that an editor shows are those that are used", () => {
+  const source = readFileSync(`${root}src/options.ts`, "utf8");
+  const [, options = ""] = source.split("export interface AutoModeOptions");
+  const shown = [
+    ...options.matchAll(/@default (\d[\d.]*|true|false|"\w+(?:-\w+)*")\n(?: +\*.*\n)*? +\*\/\n +(\w+)\?:/g),
+  ].map(([, value = "", name = ""]) => [name, JSON.parse(value) as unknown] as const);
+  expect(shown.map(([name]) => name)).toEqual([
+    "threshold",
+    "onUnavailable",
+    "siblings",
+    "author",
+    "mode",
+    "timeoutMs",
+    "explain",
+    "onUnknownTool",
+    "label",
+  ]);
+  const policy = resolvePolicy({ tools: ["delete_file"], classifier: fakeDecisionModel() });
+  expect({ ...policy, threshold: policy.general.threshold }).toMatchObject(Object.fromEntries(shown));
+  const limits = Object.entries(policy.limits).map(([name, limit]) => `${name}: ${limit}`);
+  expect(options).toContain(`@default { ${limits.join(", ")} }`);
 });
