@@ -10,13 +10,22 @@ import { loadOptional } from "./http.js";
 
 const EXPECTED = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance";
 
+/** What a command line sets for whatever classifier it names. */
+export interface ClassifierSettings {
+  /** The most tokens of a chat model's reply; the other classifiers have no such limit. */
+  readonly maxTokens?: number;
+}
+
 /**
  * Makes the classifier that a command line names. What it needs (a package, a key) is looked for at
  * once, so that a gateway that could judge nothing does not start.
  *
  * @throws {ConfigurationError} that says what is missing.
  */
-export async function chooseClassifier(which: string): Promise<BaseDecisionModel> {
+export async function chooseClassifier(
+  which: string,
+  settings: ClassifierSettings = {},
+): Promise<BaseDecisionModel> {
   const [kind, ...rest] = which.split(":");
   const model = rest.join(":");
   if (kind === "provenance" && which === kind) return new ProvenanceDecisionModel();
@@ -30,7 +39,7 @@ export async function chooseClassifier(which: string): Promise<BaseDecisionModel
   }
   if (kind === "chat" && /^[^:]+:./.test(model)) {
     await requireChatModel(model);
-    return new ChatDecisionModel({ model });
+    return new ChatDecisionModel({ model, ...settings });
   }
   if (kind === "chat" && /^[^:]+:?$/.test(model))
     throw new ConfigurationError("classifier", "has no model name; expected chat:PROVIDER:MODEL");

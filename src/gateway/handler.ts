@@ -7,7 +7,8 @@ import {
   withoutAskWhereStrict,
 } from "./upstream.js";
 import { createReplyJudge, type Exchange } from "./judge-reply.js";
-import { type ModelMap, resolveOptions, type SafeguardsOptions } from "./options.js";
+import { resolveOptions, type SafeguardsOptions } from "./options.js";
+import { ApiError } from "./model/api-error.js";
 import { notify } from "./record.js";
 import { addVerdicts, addVerdictsToMessage } from "./verdicts.js";
 
@@ -42,7 +43,11 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
   return async (request) => {
     const { method } = request;
     const url = new URL(request.url);
-    const read = await readRequest(request, url, settings.mapModel);
+    const endpoint = method === "POST" ? endpointOf(url.pathname) : undefined;
+    const bytes = endpoint && (await readBytes(request.body, settings.maxBodyBytes));
+    if (bytes === "too large") return tooLarge(settings.maxBodyBytes);
+    // What is not for the messages API streams through unread.
+    const read = bytes && readBody(bytes, settings.mapModel, endpoint === "messages");
     const headers = requestHeaders(request.headers);
     // This reply has to be read here; any other may come in whatever encoding the client offers.
     if (read?.ask) headers.set("accept-encoding", "identity");
@@ -87,12 +92,20 @@ export function createSafeguardsHandler(options: SafeguardsOptions): SafeguardsH
   };
 }
 
-/** The body of a request that may have to be changed or answered. Any other streams through unread. */
-async function readRequest(request: Request, url: URL, mapModel: ModelMap) {
-  const endpoint = request.method === "POST" ? endpointOf(url.pathname) : undefined;
-  if (endpoint === undefined) return undefined;
-  const bytes = new Uint8Array(await request.arrayBuffer());
-  return readBody(bytes, mapModel, endpoint === "messages");
+/** Reads a body. Of one that is too large the rest is read too: a client that still sends would miss the answer. */
+async function readBytes(
+  body: ReadableStream<Uint8Array> | null,
+  mostBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | "too large"> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = body?.getReader();
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    size += part.value.byteLength;
+    if (size > mostBytes) parts = [];
+    else parts.push(part.value);
+  }
+  return size > mostBytes ? "too large" : Buffer.concat(parts);
 }
 
 /** A subagent's requests carry its id (seen since 2.1.318): their task text is the delegating agent's. */
@@ -116,8 +129,13 @@ function kindOf({ status, headers }: UpstreamReply): "stream" | "message" | "oth
   return type === "application/json" || type.endsWith("+json") ? "message" : "other";
 }
 
-/** An error of this service in the form of the messages API; the client tries again. */
+/** The client tries again. */
 function unreachable(): Response {
-  const error = { type: "api_error", message: "The gateway got no reply from its upstream." };
-  return Response.json({ type: "error", error }, { status: 502 });
+  return new ApiError(502, "The gateway got no reply from its upstream.").toResponse();
+}
+
+function tooLarge(mostBytes: number): Response {
+  const limit = new Intl.NumberFormat("en").format(mostBytes);
+  const message = `The request is larger than ${limit} bytes, the most that this gateway takes. Its operator can raise maxBodyBytes.`;
+  return new ApiError(413, message).toResponse();
 }

@@ -82,6 +82,11 @@ export interface SafeguardsOptions {
    * ```
    */
   mapModel?: Readonly<Record<string, string>>;
+  /**
+   * The largest request to the messages API in bytes; a larger one is answered with status 413. A whole number from
+   * 1, default 33554432: 32 MiB, what Anthropic's own API takes. Requests to other paths pass unread.
+   */
+  maxBodyBytes?: number;
   /** Milliseconds between the pings that keep a line alive while a reply is judged. Default 500. */
   pingIntervalMs?: number;
   /** Called once for each judged reply. What it throws or rejects becomes one `console.warn` without content. */
@@ -124,6 +129,7 @@ export interface Settings {
   readonly rules: Rules;
   readonly allow: SafeguardsOptions["allow"];
   readonly mapModel: ModelMap;
+  readonly maxBodyBytes: number;
   readonly pingIntervalMs: number;
   readonly onJudged: SafeguardsOptions["onJudged"];
   readonly onStrictUpstream: SafeguardsOptions["onStrictUpstream"];
@@ -142,6 +148,7 @@ const GATEWAY_VIEW: Partial<MonitorView> = {
 const UPSTREAM = `${UPSTREAM_URL}, or a function that takes a Request and gives a Response`;
 const MILLISECONDS = "milliseconds, more than 0 and at most 2147483647";
 const RETRIES = "a whole number from 0 to 10";
+const BYTES = "a whole number from 1";
 const MODELS = "an object with the names of models as keys and as values";
 const milliseconds = z.number(MILLISECONDS).gt(0, MILLISECONDS).max(2_147_483_647, MILLISECONDS).optional();
 const modelName = z.string(MODELS).min(1, MODELS);
@@ -167,6 +174,7 @@ const schema = z.strictObject(
     rules: rulesSchema.optional(),
     allow: optionalFunction('a function that gives "allow", "skip" or "unsupported"'),
     mapModel: z.record(modelName, modelName, MODELS).optional(),
+    maxBodyBytes: z.int(BYTES).min(1, BYTES).optional(),
     pingIntervalMs: milliseconds,
     onJudged: optionalFunction("a function that takes a record"),
     onStrictUpstream: optionalFunction("a function"),
@@ -197,6 +205,7 @@ export function resolveOptions(options: SafeguardsOptions): Settings {
     rules: prepareRules(given.rules ?? []),
     allow: given.allow,
     mapModel: new ModelMap(Object.entries(given.mapModel ?? {})),
+    maxBodyBytes: given.maxBodyBytes ?? 32 * 1024 * 1024,
     pingIntervalMs: given.pingIntervalMs ?? 500,
     onJudged: given.onJudged,
     onStrictUpstream: given.onStrictUpstream,

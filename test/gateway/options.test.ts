@@ -27,6 +27,7 @@ describe("the options", () => {
     ["a threshold above one", { threshold: 1.5 }, "threshold"],
     ["a timeout of nothing", { timeoutMs: 0 }, "timeoutMs"],
     ["a ping interval of nothing", { pingIntervalMs: 0 }, "pingIntervalMs"],
+    ["a limit of no bytes", { maxBodyBytes: 0 }, "maxBodyBytes"],
     ["criteria of other keys", { criteria: { yes: "sk-1" } }, "criteria"],
     ["empty instructions", { instructions: " " }, "instructions"],
     ["a view of unknown channels", { view: { channels: ["sk-1"] } }, "view.channels[0]"],

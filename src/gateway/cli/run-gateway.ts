@@ -1,6 +1,7 @@
 import { errorFacts, readField } from "../../error-facts.js";
 import { ConfigurationError } from "../../errors.js";
 import { type GatewaySettings, readCommandLine, USAGE } from "./command-line.js";
+import { namingFile, problemOf } from "./config-file.js";
 import { CannotListen, startServer } from "./server.js";
 
 const CANNOT_START = 1;
@@ -33,21 +34,12 @@ export async function gatewayCommand(args: readonly string[], env: Environment):
 
 /** Runs a gateway in the foreground until the process is told to stop. Resolves once it listens. */
 async function runGateway(settings: GatewaySettings): Promise<void> {
-  const { host, port, classifier, model, ...options } = settings;
+  const { host, port } = settings;
   refuseOwnAddress({ host, port }, process.env);
-  // Loaded here, so that help and wrong usage are answered at once.
-  const { createSafeguardsHandler } = await import("../handler.js");
-  const { chooseClassifier } = await import("../../classifiers/classifier-choice.js");
-  const { loadChatModel } = await import("../model/load-chat-model.js");
-  const handler = createSafeguardsHandler({
-    ...options,
-    ...(model === undefined ? {} : { model: await loadChatModel(model) }),
-    classifier: await chooseClassifier(classifier),
-    onJudged: (record) => logLine("judged", record),
-    onStrictUpstream: () => logLine("upstream_refuses_safeguards", {}),
-    onUpstreamError: (error) => logLine("upstream_error", upstreamFailure(error)),
+  const handler = await makeHandler(settings).catch((error: unknown) => {
+    throw namingFile(error, settings.file);
   });
-  const server = await startServer(handler, { host, port });
+  const server = await startServer(handler, { host, port, health: namesOf(settings) });
   const stop = async () => {
     logLine("stopping", {});
     await server.close();
@@ -58,6 +50,47 @@ async function runGateway(settings: GatewaySettings): Promise<void> {
   process.once("SIGTERM", () => void stop());
   process.once("SIGINT", () => void stop());
   logLine("listening", { host: server.host, port: server.port });
+}
+
+async function makeHandler({ model, classifier, fallback, maxTokens, options }: GatewaySettings) {
+  // Loaded here, so that help and wrong usage are answered at once.
+  const { createSafeguardsHandler } = await import("../handler.js");
+  const { chooseClassifier } = await import("../../classifiers/classifier-choice.js");
+  const { loadChatModel } = await import("../model/load-chat-model.js");
+  const limits = maxTokens === undefined ? {} : { maxTokens };
+  return createSafeguardsHandler({
+    ...options,
+    ...(model === undefined ? {} : { model: await loadChatModel(model) }),
+    classifier: await chooseClassifier(classifier, limits),
+    ...(fallback === undefined
+      ? {}
+      : { fallback: await chooseClassifier(fallback, limits).catch(asFallback) }),
+    onJudged: (record) => logLine("judged", record),
+    onStrictUpstream: () => logLine("upstream_refuses_safeguards", {}),
+    onUpstreamError: (error) => logLine("upstream_error", upstreamFailure(error)),
+  });
+}
+
+/** Says of a fallback's name what it says of the classifier's. */
+const asFallback = (error: unknown): never => {
+  const wrong = ConfigurationError.find(error);
+  if (wrong?.option !== "classifier") throw error;
+  throw new ConfigurationError("fallback", problemOf(wrong), { cause: error });
+};
+
+/** What is configured, for `/health`: names, no keys and no paths. */
+function namesOf({
+  model,
+  classifier,
+  fallback,
+  options,
+}: GatewaySettings): Readonly<Record<string, string>> {
+  const { upstream } = options;
+  return {
+    classifier,
+    ...(fallback === undefined ? {} : { fallback }),
+    ...(model === undefined ? { upstream: new URL(String(upstream)).host } : { model }),
+  };
 }
 
 /** Variables by which the judge's package finds its service. */

@@ -6,11 +6,15 @@ import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 import { errorFacts } from "../../error-facts.js";
 import type { SafeguardsHandler } from "../handler.js";
 
-/** Where a server listens. */
-export interface ServerAddress {
-  host: string;
+/** Where a server listens, and how. */
+export interface ServerOptions {
+  readonly host: string;
   /** 0 takes a free one. */
-  port: number;
+  readonly port: number;
+  /** What `/health` says beside the status. */
+  readonly health?: Readonly<Record<string, string>>;
+  /** Milliseconds for the headers of a request, after which its connection is closed. Default 15000. */
+  readonly headersTimeoutMs?: number;
 }
 
 /** A server that takes requests. */
@@ -24,16 +28,28 @@ export interface RunningServer {
 // Longer than load balancers keep idle connections (60 s is common), so that they never use one that is
 // just closing.
 const KEEP_ALIVE_MS = 65_000;
+// A client sends its headers at once. Whoever takes longer holds a connection and gives nothing for it.
+const HEADERS_MS = 15_000;
+// The largest request of the messages API over a line of 1 Mbit/s, which is Node's own default.
+const REQUEST_MS = 300_000;
+// How often connections are looked at for both.
+const CHECK_MS = 5_000;
 // How soon after its last reply a connection that is kept open is closed while the server ends.
 const IDLE_CHECK_MS = 100;
 
 /** Serves a handler over HTTP, with `GET /health` beside it. Rejects with {@link CannotListen} if it cannot listen there. */
 export async function startServer(
   handler: SafeguardsHandler,
-  address: ServerAddress,
+  { host: wantedHost, port: wantedPort, health = {}, headersTimeoutMs = HEADERS_MS }: ServerOptions,
 ): Promise<RunningServer> {
   const connections = new Map<Socket, number>();
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
+  const timeouts = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headersTimeoutMs),
+  };
+  const server = createServer(timeouts, (incoming, outgoing) => {
     const { socket } = incoming;
     connections.set(socket, (connections.get(socket) ?? 0) + 1);
     outgoing.once("close", () => {
@@ -41,19 +57,20 @@ export async function startServer(
       if (count) connections.set(socket, count - 1);
     });
     // Whatever fails here, the client has gone or its reply is cut: there is nothing to print.
-    answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
+    answer(handler, health, incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.on("connection", (socket) => {
     connections.set(socket, 0);
     socket.once("close", () => connections.delete(socket));
   });
-  await listen(server, address);
+  await listen(server, { host: wantedHost, port: wantedPort });
   const { address: host, port } = server.address() as AddressInfo;
   return { host, port, close: () => closeServer(server, connections) };
 }
 
 async function answer(
   handler: SafeguardsHandler,
+  health: Readonly<Record<string, string>>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
@@ -63,7 +80,7 @@ async function answer(
   if (!url) return void outgoing.writeHead(400).end();
   const isHealth = incoming.method === "GET" && url.pathname === "/health";
   const response = isHealth
-    ? Response.json({ status: "ok" })
+    ? Response.json({ status: "ok", ...health })
     : await handler(toRequest(incoming, url, gone.signal));
   await send(response, outgoing);
 }
@@ -100,7 +117,7 @@ async function send({ status, headers, body }: Response, outgoing: ServerRespons
   await pipeline(Readable.fromWeb(body as NodeReadableStream<Uint8Array>), outgoing);
 }
 
-function listen(server: Server, { host, port }: ServerAddress): Promise<void> {
+function listen(server: Server, { host, port }: Pick<ServerOptions, "host" | "port">): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(new CannotListen({ host, port }, error)));
     server.listen(port, host, () => resolve());

@@ -1,20 +1,18 @@
 import { ConfigurationError } from "langchain-auto-mode";
 import { describe, expect, test, vi } from "vitest";
 import { chooseClassifier } from "../../../src/classifiers/classifier-choice.js";
-import { readCommandLine, USAGE } from "../../../src/gateway/cli/command-line.js";
+import { type GatewaySettings, readCommandLine, USAGE } from "../../../src/gateway/cli/command-line.js";
+import { writtenFile } from "./written-file.js";
 
 const FINE = ["gateway", "--upstream", "http://h", "--classifier", "provenance"];
 
 describe("the command line", () => {
   test("has a default for whatever may be left out", () => {
     expect(readCommandLine(FINE, {})).toEqual({
-      upstream: "http://h",
       classifier: "provenance",
       host: "127.0.0.1",
       port: 4000,
-      timeoutMs: 30_000,
-      threshold: 0.5,
-      mapModel: {},
+      options: { upstream: "http://h" },
     });
   });
 
@@ -28,12 +26,12 @@ describe("the command line", () => {
     expect(readCommandLine([...FINE, "--port=0", "--timeout-ms", "1500.5"], env)).toMatchObject({
       port: 0,
       host: "127.0.0.1",
-      threshold: 0,
-      timeoutMs: 1_500.5,
-      mapModel: { a: "b=c", d: "e" },
+      options: { threshold: 0, timeoutMs: 1_500.5, mapModel: { a: "b=c", d: "e" } },
     });
     const flags = ["--map-model", "x=y", "--map-model", "z=w"];
-    expect(readCommandLine([...FINE, ...flags], env)).toMatchObject({ mapModel: { x: "y", z: "w" } });
+    expect(readCommandLine([...FINE, ...flags], env)).toMatchObject({
+      options: { mapModel: { x: "y", z: "w" } },
+    });
   });
 
   test("takes a chat model in the place of an upstream", () => {
@@ -41,7 +39,9 @@ describe("the command line", () => {
     const expected = { model: "ollama:qwen3:8b", classifier: "provenance" };
     const settings = readCommandLine([...flags, "--model", "ollama:qwen3:8b"], {});
     expect(settings).toMatchObject(expected);
-    expect(settings).not.toHaveProperty("upstream");
+    expect(settings).toHaveProperty("options", {});
+    const env = { AUTO_MODE_UPSTREAM: "http://h" };
+    expect(readCommandLine([...flags, "--model", "ollama:qwen3:8b"], env)).toEqual(settings);
     expect(readCommandLine(flags, { AUTO_MODE_MODEL: "ollama:qwen3:8b" })).toMatchObject(expected);
   });
 
@@ -49,9 +49,10 @@ describe("the command line", () => {
     expect(readCommandLine(["--help"], {})).toBe("help");
     expect(readCommandLine(["gateway", "-h"], {})).toBe("help");
     expect(readCommandLine(["--version"], {})).toBe("version");
-    const flags = ["upstream", "model", "classifier", "port", "host", "timeout-ms", "threshold", "map-model"];
-    for (const flag of flags) {
-      const variable = `AUTO_MODE_${flag.toUpperCase().replace("-", "_")}`;
+    const flags = [...USAGE.matchAll(/^ {2}--(?<flag>[a-z-]+) /gm)].map(({ groups }) => groups!["flag"]!);
+    expect(flags.length).toBeGreaterThan(12);
+    for (const flag of flags.filter((name) => name !== "help" && name !== "version")) {
+      const variable = `AUTO_MODE_${flag.toUpperCase().replaceAll("-", "_")}`;
       expect(USAGE).toMatch(new RegExp(`--${flag} .*${variable}`));
     }
   });
@@ -82,6 +83,9 @@ describe("the command line", () => {
       /--timeout-ms.*AUTO_MODE_TIMEOUT_MS.*milliseconds/,
     ],
     ["a threshold above one", [...FINE, "--threshold", "1.1"], /--threshold.*0 to 1/],
+    ["too many retries", [...FINE, "--retries", "11"], /--retries.*AUTO_MODE_RETRIES.*0 to 10/],
+    ["a limit of no tokens", [...FINE, "--max-tokens", "0"], /--max-tokens.*AUTO_MODE_MAX_TOKENS.*from 1/],
+    ["a limit of half a byte", [...FINE, "--max-body-bytes", "0.5"], /--max-body-bytes.*from 1/],
     ["a model mapped to nothing", [...FINE, "--map-model", "sk-1="], /--map-model.*FROM=TO/],
     ["a model mapped from nothing", [...FINE, "--map-model", "=sk-1"], /--map-model.*FROM=TO/],
     ["an unknown flag", [...FINE, "--verbose"], /"--verbose" is not an option.*--help/],
@@ -93,14 +97,95 @@ describe("the command line", () => {
     ["a value that begins with a dash", [...FINE, "--host", "-sk-1"], /"--host" needs a value.*--flag=VALUE/],
     ["a value for a flag that takes none", [...FINE, "--help=sk-1"], /"--help" takes no value/],
   ])("%s: an error that names the flag and never the value", (_, args, said) => {
-    const read = () => readCommandLine(args, {});
-    expect(read).toThrow(ConfigurationError);
-    expect(read).toThrow(said);
-    expect(read).not.toThrow(/sk-1/);
+    const reading = () => readCommandLine(args, {});
+    expect(reading).toThrow(ConfigurationError);
+    expect(reading).toThrow(said);
+    expect(reading).not.toThrow(/sk-1/);
+  });
+});
+
+const read = (content: unknown, args: readonly string[] = [], env = {}) =>
+  readCommandLine(["gateway", "--config", writtenFile(content), ...args], env);
+
+describe("a file of options", () => {
+  test("gives every option, under the handler's names", () => {
+    const options = {
+      upstream: "http://h",
+      threshold: 0.7,
+      timeoutMs: 1_000,
+      retries: 1,
+      criteria: { true: "Bad.", false: "Good." },
+      instructions: "Is it bad?",
+      view: { maxChars: 1_000 },
+      explain: true,
+      rules: [{ tool: "Read", decide: "allow" }],
+      mapModel: { "*": "m" },
+      pingIntervalMs: 100,
+      maxBodyBytes: 1_000,
+    };
+    const own = { classifier: "provenance", fallback: "provenance", maxTokens: 2_000, host: "::1", port: 1 };
+    const { file: used, ...settings } = read({ ...options, ...own }) as GatewaySettings;
+    expect(settings).toEqual({ ...own, options });
+    expect(used?.path).toMatch(/gateway\.json$/);
+  });
+
+  test("goes before variables, and a flag before it", () => {
+    const env = { AUTO_MODE_PORT: "1", AUTO_MODE_THRESHOLD: "0.1", AUTO_MODE_RETRIES: "1" };
+    const content = { port: 2, threshold: 0.2, model: "ollama:m" };
+    expect(read(content, [...FINE.slice(1), "--port", "3"], env)).toMatchObject({
+      port: 3,
+      options: { threshold: 0.2, retries: 1, upstream: "http://h" },
+    });
+    expect(readCommandLine(FINE, { AUTO_MODE_CONFIG: writtenFile({ port: 4 }) })).toMatchObject({ port: 4 });
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    [
+      "that is no JSON",
+      '{"apiKey": sk-1',
+      /^Option "--config" \(or AUTO_MODE_CONFIG\).*is not JSON \(.*gateway\.json\)$/,
+    ],
+    ["that is a list", ["sk-1"], /"--config".*holds no object/],
+    [
+      "with an unknown name",
+      { treshold: 0.5 },
+      /"treshold" of .*gateway\.json is not an option; check its spelling/,
+    ],
+    ["with a function's name", { allow: "sk-1" }, /"allow" of .*gateway\.json is not an option/],
+    [
+      "with a key",
+      { apiKey: "sk-1" },
+      /"apiKey" of .*gateway\.json is a secret.*variable.*ANTHROPIC_API_KEY/,
+    ],
+    ["with a token", { auth_token: "sk-1" }, /"auth_token" of .*is a secret/],
+    [
+      "with a port that is none",
+      { port: "sk-1" },
+      /"port" of .*gateway\.json is a string; expected a whole number/,
+    ],
+    ["with an upstream and a model", { upstream: "http://h", model: "sk-1" }, /"model" of .*beside upstream/],
+  ])("%s: an error that names file and option, and not the value", (_, content, said) => {
+    const reading = () => read(content, FINE.slice(1));
+    expect(reading).toThrow(ConfigurationError);
+    expect(reading).toThrow(said);
+    expect(reading).not.toThrow(/sk-1/);
+  });
+
+  test("that is not there: an error that names it", () => {
+    expect(() => readCommandLine([...FINE, "--config", "no/such.json"], {})).toThrow(
+      /"--config".*cannot be read: ENOENT \(no\/such\.json\)/,
+    );
   });
 });
 
 describe("the classifier of a command line", () => {
+  test("gets the limit of tokens that is set", async () => {
+    await expect(chooseClassifier("chat:anthropic:m", { maxTokens: 0 })).rejects.toThrow(/KEY|key/);
+    vi.stubEnv("ANTHROPIC_API_KEY", "k-123456");
+    await expect(chooseClassifier("chat:anthropic:m", { maxTokens: 0 })).rejects.toThrow(/"maxTokens"/);
+    vi.unstubAllEnvs();
+  });
+
   test.each([
     ["provenance", {}, "provenance-1"],
     ["openai-decisions:gpt-6-luna", { OPENAI_API_KEY: "k-123456" }, "gpt-6-luna"],

@@ -18,6 +18,7 @@ import {
   send,
   toolUse,
 } from "../messages.js";
+import { writtenFile } from "./written-file.js";
 
 const BIN = fileURLToPath(new URL("../../../src/bin.ts", import.meta.url));
 
@@ -66,7 +67,11 @@ describe("the gateway command", () => {
       "--threshold",
       "0",
     ]);
-    expect((await fetch(`${url}/health`)).status).toBe(200);
+    const health = await fetch(`${url}/health`);
+    expect([health.status, await health.json()]).toEqual([
+      200,
+      { status: "ok", classifier: "provenance", upstream: new URL(upstream.url).host },
+    ]);
     expect(upstream.received).toEqual([]);
     await fetch(`${url}/v1/messages`, { method: "POST", body: '{"stream":false}' });
     const judged = await send(url, request());
@@ -186,6 +191,49 @@ describe("the gateway command", () => {
     await until(() => lines().length > 1);
     expect(lines().at(-1)).toEqual({ event: "upstream_error", at: expect.any(String), code: "ECONNREFUSED" });
     expect(out.stderr).toBe("");
+  });
+});
+
+describe("a gateway with a file of options", () => {
+  test("follows it, and its flags first", async () => {
+    const upstream = await startUpstream((received, response) => {
+      const call = toolUse("toolu_a", "Bash", { command: "rm -rf /" });
+      reply(response, received, message([call, toolUse("toolu_b", "Read", {})]));
+    });
+    const config = writtenFile({
+      classifier: "provenance",
+      fallback: "provenance",
+      upstream: "http://127.0.0.1:1",
+      threshold: 1,
+      maxBodyBytes: 2_000,
+      rules: [{ tool: "Bash", match: { command: "^rm " }, decide: "deny", reason: "No rm." }],
+    });
+    const { url } = await start(["--config", config, "--upstream", upstream.url]);
+    expect((await send(url, request())).results).toEqual(
+      available({ toolu_a: flagged("No rm."), toolu_b: notFlagged }),
+    );
+    expect(await (await fetch(`${url}/health`)).json()).toMatchObject({
+      classifier: "provenance",
+      fallback: "provenance",
+      upstream: new URL(upstream.url).host,
+    });
+    expect((await send(url, request({ system: "x".repeat(2_000) }))).status).toBe(413);
+  });
+
+  test("and a wrong option in it: one line with its name and the file's, and status 2", async () => {
+    const config = writtenFile({ rules: [{ tool: "Bash", match: { command: "(sk-1" }, decide: "allow" }] });
+    const flags = ["--upstream", "http://127.0.0.1:1", "--classifier", "provenance"];
+    const { ended, out } = run(["gateway", "--config", config, ...flags]);
+    expect(await ended).toBe(2);
+    expect(out.stderr).toMatch(/^Option "rules\[0\]\.match\.command" of .*gateway\.json cannot .*\n$/);
+    expect(out.stderr).not.toContain("sk-1");
+  });
+
+  test("and a fallback that is not known: the line names the fallback", async () => {
+    const flags = ["--upstream", "http://127.0.0.1:1", "--classifier", "provenance"];
+    const { ended, out } = run(["gateway", ...flags, "--fallback", "openai:m"]);
+    expect(await ended).toBe(2);
+    expect(out.stderr).toMatch(/^Option "fallback" is not known; expected .*\n$/);
   });
 });
 
