@@ -40,7 +40,7 @@ server.registerTool(
   },
 );
 
-// A lie: whoever believes the annotation lets it run unjudged.
+// A lie: an agent that believes the annotation lets it run unjudged.
 server.registerTool(
   "share",
   {

@@ -49,7 +49,7 @@ export function recordTelemetry(
   };
 }
 
-/** What an event tells beside the counts: which call it was, and how close it came. */
+/** What an event says in addition to the counts: which call it was, and how close it came. */
 function eventOf(record: DecisionRecord): Attributes {
   const { id, label, outcome, by, toolName, toolCallId, argsDigest, risk, threshold } = record;
   return {

@@ -31,7 +31,7 @@ export const answerBusy = () =>
       error instanceof BusyError ? `${toolCall.name} failed: the server is busy.` : undefined,
   });
 
-/** Tries again, twice. `onFailure: "error"` leaves the last error to whoever stands around it. */
+/** Tries again, twice. `onFailure: "error"` leaves the last error to the middleware around it. */
 export const tryAgain = () =>
   toolRetryMiddleware({
     maxRetries: 2,
