@@ -10,6 +10,7 @@ const reply = events(message([text("seven c".repeat(187)), call]));
 export const REPLY_EVENTS = reply.length;
 
 const LONG_REPLY_PARTS = 400;
+const LONGER_REPLY_PARTS = 1_600;
 const long = {
   head: reply.slice(0, 3).join(""),
   part: events(message([text("seven c".repeat(1_000))]))
@@ -20,12 +21,13 @@ const long = {
     .join(""),
 };
 
-/** Answers with the reply at once, event by event (`/paced`), or with a very long one (`/long`). */
+/** Answers with the reply at once, event by event (`/paced`), or with a very long one (`/long`, `/longer`). */
 async function answer(path: string, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream" });
   if (path.startsWith("/long")) {
     response.write(long.head);
-    for (let sent = 0; sent < LONG_REPLY_PARTS; sent++)
+    const parts = path.startsWith("/longer") ? LONGER_REPLY_PARTS : LONG_REPLY_PARTS;
+    for (let sent = 0; sent < parts; sent++)
       if (!response.write(long.part)) await new Promise((resolve) => response.once("drain", resolve));
     response.end(long.tail);
     return;

@@ -1,12 +1,14 @@
 /**
  * Measures one gateway process on loopback: what it adds before the first byte of a stream, whether
- * many streams at once all complete, and whether its memory follows the length of a reply. Upstream,
- * gateway and client are processes of their own, so that the direct way crosses processes too.
+ * many streams at once all complete, whether its memory follows the length of a reply, and what clients that do
+ * not read, that are idle or that send too much cost it. Upstream, gateway and client are processes of their own,
+ * so that the direct way crosses processes too.
  *
  *     npx tsx test/bench/gateway.ts
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { Agent, request as sendRaw } from "undici";
 import { request } from "../gateway/messages.js";
@@ -117,20 +119,77 @@ for (const [name, target] of [
   );
 }
 
-const peak = async (path: string): Promise<{ peak: number; bytes: number }> => {
+/** The highest memory of the gateway while something goes on. */
+async function peakDuring<T>(task: () => Promise<T>): Promise<{ peak: number; result: T }> {
   let highest = memoryOf(child);
   const timer = setInterval(() => (highest = Math.max(highest, memoryOf(child))), 20);
-  const { bytes } = await read(url, path);
+  const result = await task();
   clearInterval(timer);
-  return { peak: highest, bytes };
-};
-await peak("/long");
+  return { peak: Math.max(highest, memoryOf(child)), result };
+}
+
+async function openSockets(count: number): Promise<Socket[]> {
+  const { port } = new URL(url);
+  const open = () =>
+    new Promise<Socket>((resolve, reject) => {
+      const socket = connect(Number(port), "127.0.0.1", () => resolve(socket));
+      socket.once("error", reject);
+    });
+  return Promise.all(Array.from({ length: count }, open));
+}
+
+await read(url, "/long");
 const before = memoryOf(child);
-const first = await peak("/long");
-const grown = first.peak - before;
+const long = await peakDuring(() => read(url, "/long"));
+const longer = await peakDuring(() => read(url, "/longer"));
+const longMiB = long.result.bytes / 1024 / 1024;
+const longerMiB = longer.result.bytes / 1024 / 1024;
+// Garbage that is not yet collected is there in any case: it is the length that must not count.
 expect(
-  grown < first.bytes / 1024 / 1024 / 4,
-  `memory: ${before.toFixed(0)} MiB, at most ${first.peak.toFixed(0)} MiB during a reply of ${(first.bytes / 1024 / 1024).toFixed(0)} MiB`,
+  longer.peak - long.peak < (longerMiB - longMiB) / 4,
+  `memory: ${before.toFixed(0)} MiB, at most ${long.peak.toFixed(0)} MiB during a reply of ${longMiB.toFixed(0)} MiB ` +
+    `and ${longer.peak.toFixed(0)} MiB during one of ${longerMiB.toFixed(0)} MiB`,
+);
+
+const SLOW_READERS = 20;
+const STALL_MS = 3_000;
+const slow = await peakDuring(async () => {
+  const readers = await openSockets(SLOW_READERS);
+  const head = `POST /long/v1/messages HTTP/1.1\r\nhost: gateway\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  for (const reader of readers) reader.pause().write(head + body);
+  await new Promise((resolve) => setTimeout(resolve, STALL_MS));
+  return readers;
+});
+const besides: number[] = [];
+for (let round = 0; round < 50; round++) besides.push((await read(url, "/now")).firstByteMs);
+for (const reader of slow.result) reader.destroy();
+expect(
+  slow.peak - before < (SLOW_READERS * longMiB) / 4,
+  `slow readers: ${SLOW_READERS} clients that do not read replies of ${longMiB.toFixed(0)} MiB: at most ` +
+    `${slow.peak.toFixed(0)} MiB; first byte of a stream beside them after ${median(besides).toFixed(2)} ms at the median`,
+);
+
+const IDLE = 1_000;
+const beforeIdle = memoryOf(child);
+const idle = await openSockets(IDLE);
+const times: number[] = [];
+for (let round = 0; round < 50; round++) times.push((await read(url, "/now")).firstByteMs);
+const idleMiB = memoryOf(child) - beforeIdle;
+expect(
+  median(times) < median(through) + LIMIT_MS,
+  `idle: ${IDLE} connections take ${Math.max(0, idleMiB).toFixed(0)} MiB; first byte of a stream beside them after ${median(times).toFixed(2)} ms at the median`,
+);
+for (const socket of idle) socket.destroy();
+
+const large = Buffer.alloc(50e6, "x");
+const sentAt = performance.now();
+const refused = await peakDuring(() =>
+  sendRaw(`${url}/v1/messages`, { method: "POST", body: large, dispatcher: client }),
+);
+await refused.result.body.dump();
+expect(
+  refused.result.statusCode === 413,
+  `a body of 50 MB: status ${refused.result.statusCode} after ${Math.round(performance.now() - sentAt)} ms, at most ${refused.peak.toFixed(0)} MiB of memory`,
 );
 
 await client.close();
