@@ -7,6 +7,7 @@ import { fromAnthropic } from "../transcript/from-anthropic.js";
 import type { MonitorView } from "../transcript/view.js";
 import { inputOf, type Reply } from "./reply.js";
 import type { JsonValue } from "@langchain/core/decisions";
+import { cutShown } from "../transcript/cut.js";
 import { cutJson } from "../transcript/cut-json.js";
 
 /** What the gateway has to know of the body of a request to the messages API. */
@@ -70,15 +71,15 @@ export function createConversation(body: Loose, context: unknown, author: "user"
         // The client's calls are what is judged; the rest has happened already.
         .filter(({ start }) => start["type"] !== "tool_use" && start["type"] !== "text")
         .map((block) => ({ ...block.start, ...("input" in block.start ? { input: inputOf(block) } : {}) }));
-      const { delegationTools } = view;
-      return buildTranscript(
-        fromAnthropic([...messages, { role: "assistant", content }], {
-          delegationTools,
-          refusedCalls,
-          author,
-        }),
-        view,
-      );
+      const { delegationTools, channels, maxChars } = view;
+      const { instructions, rest } = withoutInstructions(messages);
+      const options = { delegationTools, refusedCalls, author };
+      const source = fromAnthropic([...rest, { role: "assistant", content }], options);
+      if (instructions === undefined || !channels.includes("user")) return buildTranscript(source, view);
+      const shown = cutShown(instructions, Math.min(MOST_INSTRUCTIONS, Math.floor(maxChars / 4)), "end");
+      const note: Entry = { from: "context_note", source: "project_instructions", text: shown };
+      const left = maxChars - JSON.stringify(note).length - 1;
+      return [note, ...buildTranscript(source, { ...view, maxChars: left })];
     },
     descriptionOf(toolName) {
       const tool = tools.find((candidate) => isLoose(candidate) && candidate["name"] === toolName);
@@ -86,6 +87,33 @@ export function createConversation(body: Loose, context: unknown, author: "user"
       return typeof description === "string" ? description : undefined;
     },
   };
+}
+
+// A sixth of a transcript's budget: rules come first in such files, and long ones leave room for what happened.
+const MOST_INSTRUCTIONS = 4_000;
+const REMINDER = /^\s*<system-reminder>([^]*)<\/system-reminder>\s*$/;
+
+/**
+ * Takes the project's instructions (CLAUDE.md) out of the messages. The client repeats them in each request, as a
+ * reminder in the first message (seen since 2.1.278). As a note of their own they outlive the window: a limit in
+ * them binds in a long session too. Whoever else writes such a reminder writes a note, which authorizes nothing.
+ */
+function withoutInstructions(messages: readonly unknown[]): {
+  instructions?: string;
+  rest: readonly unknown[];
+} {
+  const at = messages.findIndex((message) => isLoose(message) && message["role"] === "user");
+  const first = messages[at];
+  if (!isLoose(first) || !Array.isArray(first["content"])) return { rest: messages };
+  const content: readonly unknown[] = first["content"];
+  const texts = content.map((block) =>
+    isLoose(block) ? REMINDER.exec(String(block["text"]))?.[1] : undefined,
+  );
+  const place = texts.findIndex((text) => text?.includes("\n# claudeMd\n"));
+  const instructions = texts[place];
+  if (instructions === undefined) return { rest: messages };
+  const others = { ...first, content: content.filter((_, index) => index !== place) };
+  return { instructions: instructions.trim(), rest: messages.with(at, others) };
 }
 
 // As much as a whole transcript has by default: rules and directories of real sessions are far below it.
