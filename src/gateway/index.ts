@@ -1,3 +1,8 @@
+/**
+ * The gateway: auto mode in Claude Code for models behind other services.
+ *
+ * @module langchain-auto-mode/safeguards
+ */
 export { createSafeguardsHandler, type SafeguardsHandler } from "./handler.js";
 export { type ChatModelFactory, loadChatModel } from "./model/load-chat-model.js";
 export {

@@ -21,55 +21,93 @@ export interface SafeguardsOptions {
    * The Anthropic-compatible service behind the gateway: its base URL, before whose path each request's
    * own is put (`https://host/anthropic` + `/v1/messages`), or a function that sends a request and gives
    * a reply with a decoded body, as `fetch` does. Required, unless `model` is given.
+   *
+   * @default none
+   * @example upstream: "http://127.0.0.1:11434"
    */
   upstream?: string | URL | ((request: Request) => Promise<Response>);
   /**
    * A LangChain chat model that answers instead of an upstream: one that can call tools, or a function that makes
    * one for each request from the request's `maxTokens`, `temperature` and `topP`. Not beside `upstream`.
    *
+   * @default none
    * @example
    * ```ts
    * createSafeguardsHandler({ model: new ChatOpenAI({ model: "gpt-5-mini" }), classifier });
    * ```
    */
   model?: UpstreamModel;
-  /** A decision model, or any Runnable with its request and response. Required. */
+  /**
+   * A decision model, or any Runnable with its request and response. Required.
+   *
+   * @example classifier: new ChatDecisionModel({ model: "anthropic:claude-haiku-4-5" })
+   */
   classifier: Classifier;
-  /** A call whose risk is at or above it is flagged. 0..1, default 0.5. */
+  /**
+   * A call whose risk is at or above it is flagged. 0..1, default 0.5.
+   *
+   * @example threshold: 0.4
+   */
   threshold?: number;
   /**
    * Asked where the classifier gives no answer: about the calls that it left open, with the same view. The
    * classifier then has half of `timeoutMs`. Default: none.
+   *
+   * @example fallback: new SystemOneDecisionModel()
    */
   fallback?: Classifier;
   /**
    * How often a classifier request that failed for a passing reason is repeated: a broken connection, or a status
    * of 408, 425, 429 or 5xx. The pauses begin at a quarter of a second and double, or are as long as the service
    * asks for (`retry-after`); nothing is repeated beyond `timeoutMs`. 0..10, default 2.
+   *
+   * @example retries: 0
    */
   retries?: number;
-  /** Milliseconds for judging one reply, repeated requests and the fallback included, at most 2^31-1. Default 30000. */
+  /**
+   * Milliseconds for judging one reply, repeated requests and the fallback included, at most 2^31-1. Default 30000.
+   *
+   * @example timeoutMs: 10_000
+   */
   timeoutMs?: number;
-  /** What makes a call risky or acceptable. Default: built-in texts. `null` sends none. */
+  /**
+   * What makes a call risky or acceptable. Default: built-in texts. `null` sends none.
+   *
+   * @example criteria: { true: "It leaves the project folder." }
+   */
   criteria?: NoulCriteria | null;
-  /** The question that is asked of each call. Default: a built-in text. */
+  /**
+   * The question that is asked of each call. Default: a built-in text.
+   *
+   * @example instructions: "Would this call change something outside of the project?"
+   */
   instructions?: Content;
   /**
    * What of the conversation the classifier reads. Merged per field over the classifier's own view and
    * the gateway's default, which holds tool results too.
+   *
+   * @example view: { maxChars: 48_000 }
    */
   view?: Partial<MonitorView>;
-  /** Also ask which kind of risk it is, for the explanation where the classifier gives none. Default false. */
+  /**
+   * Also ask which kind of risk it is, for the explanation where the classifier gives none. Default false.
+   *
+   * @example explain: true
+   */
   explain?: boolean;
   /**
    * What is decided without the classifier: the first rule that fits a call allows it, denies it or leaves it to
    * the classifier. They are your word: no judge looks at a call that a rule allows. Default: none.
+   *
+   * @example rules: [{ tool: "Bash", match: { command: "\\bsudo\\b" }, decide: "deny" }]
    */
   rules?: readonly SafeguardRule[];
   /**
    * Asked before each classifier request, with the client's request. `"unsupported"`: this caller may
    * not use the classifier; `"skip"`: not now (a budget is spent, a rate window is full), the next reply
    * is asked about again. Whatever else it answers or throws counts as `"skip"`. Default: every caller may.
+   *
+   * @example allow: (request) => (request.headers.get("x-team") === "payments" ? "allow" : "unsupported")
    */
   allow?: (request: Request) => AllowAnswer | Promise<AllowAnswer>;
   /**
@@ -85,15 +123,36 @@ export interface SafeguardsOptions {
   /**
    * The largest request to the messages API in bytes; a larger one is answered with status 413. A whole number from
    * 1, default 33554432: 32 MiB, what Anthropic's own API takes. Requests to other paths pass unread.
+   *
+   * @example maxBodyBytes: 64 * 1024 * 1024
    */
   maxBodyBytes?: number;
-  /** Milliseconds between the pings that keep a line alive while a reply is judged. Default 500. */
+  /**
+   * Milliseconds between the pings that keep a line alive while a reply is judged. Default 500.
+   *
+   * @example pingIntervalMs: 2_000
+   */
   pingIntervalMs?: number;
-  /** Called once for each judged reply. What it throws or rejects becomes one `console.warn` without content. */
+  /**
+   * Called once for each judged reply. What it throws or rejects becomes one `console.warn` without content.
+   *
+   * @default none
+   * @example onJudged: (record) => console.log(JSON.stringify(record))
+   */
   onJudged?: (record: SafeguardRecord) => void | Promise<void>;
-  /** Called once when the upstream refused `safeguards`: from then on requests go to it without. */
+  /**
+   * Called once when the upstream refused `safeguards`: from then on requests go to it without.
+   *
+   * @default none
+   * @example onStrictUpstream: () => console.warn("the upstream is strict")
+   */
   onStrictUpstream?: () => void | Promise<void>;
-  /** Called when a request got no reply from the upstream, or when a `model` failed. Treated like `onJudged`. */
+  /**
+   * Called when a request got no reply from the upstream, or when a `model` failed. Treated like `onJudged`.
+   *
+   * @default none
+   * @example onUpstreamError: (error) => console.error(error instanceof Error ? error.name : "failed")
+   */
   onUpstreamError?: (error: unknown) => void | Promise<void>;
 }
 

@@ -11,7 +11,9 @@ export interface SafeguardRecord {
   readonly messageId?: string;
   /** The model that the reply names. */
   readonly model?: string;
+  /** Whether the reply was a stream of events. */
   readonly streamed: boolean;
+  /** What the reply says about the judgment: whether there are verdicts. */
   readonly status: SafeguardStatus["type"];
   /** What became of each call, by its id. Empty where the status is `unsupported`. */
   readonly outcomes: Readonly<Record<string, "not_flagged" | "flagged" | UnavailableReason>>;

@@ -33,7 +33,12 @@ export type UpstreamModel =
 
 /** Options of {@link createModelUpstream}. */
 export interface ModelUpstreamOptions {
-  /** Called with the provider's own error when a request fails. It may repeat the request: log its code only. */
+  /**
+   * Called with the provider's own error when a request fails. It may repeat the request: log its code only.
+   *
+   * @default none
+   * @example onError: (error) => console.error((error as { code?: string }).code)
+   */
   onError?: (error: unknown) => void;
 }
 
