@@ -252,7 +252,7 @@ describe("a log", () => {
     expect(notes).toEqual(["1 lines cannot be read and are left out."]);
   });
 
-  test("labels count for the decisions that they stand for: blocked calls that were labeled first do not raise the rate", async () => {
+  test("labels count for the decisions that they represent: blocked calls that were labeled first do not raise the rate", async () => {
     // 10 of 1000 benign calls were blocked. All of these are labeled, and of the allowed ones only 20.
     const log = Array.from({ length: 1000 }, (_, nth) => {
       const isBlocked = nth < 10;
@@ -262,7 +262,7 @@ describe("a log", () => {
     expect(figures[0]?.falseAlarms.count).toBe(10);
     expect(figures[0]?.falseAlarms.of).toBe(29);
     expect(figures[0]?.falseAlarms.rate).toBeCloseTo(0.01, 10);
-    expect(notes.join(" ")).toMatch(/Each label counts for all the logged decisions that it stands for/);
+    expect(notes.join(" ")).toMatch(/Each label counts for all the logged decisions that it represents/);
   });
 
   test("a sampled log counts each kept call for those that were not kept", async () => {
@@ -317,7 +317,7 @@ const many = (tool = "send_mail") =>
   });
 
 describe("advice", () => {
-  test("stands on top: what to set, and how sure that is", async () => {
+  test("comes first: what to set, and how sure that is", async () => {
     const file = folder.write("many.jsonl", toLines(many()));
     const { advice } = await json(file, "--wish", "5%,10%");
     // At 0.75 two of forty benign calls (0.76 and 0.78) are blocked.

@@ -104,7 +104,7 @@ describe("the report in a browser", () => {
     },
   );
 
-  test("what stands in cases is text: nothing of it runs or becomes an element, and nothing is loaded", async () => {
+  test("the content of cases is text: nothing of it runs or becomes an element, and nothing is loaded", async () => {
     const page = await browser.newPage();
     const requests: string[] = [];
     page.on("request", (request) => requests.push(request.url()));
@@ -116,7 +116,7 @@ describe("the report in a browser", () => {
     expect(requests).toEqual([url]);
   });
 
-  test("the advice stands first", async () => {
+  test("the advice comes first", async () => {
     const page = await open(390, "light");
     expect(await page.locator("h1 + .advice p").first().textContent()).toMatch(/^Set threshold: /);
   });
