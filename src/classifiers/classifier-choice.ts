@@ -66,6 +66,13 @@ async function requireChatModel(name: string): Promise<void> {
   } catch (error) {
     // LangChain says which package or key is missing.
     const why = error instanceof Error ? error.message : "the reason is not known";
+    const missing = /^Unable to import (@?[\w./-]+\w)/.exec(why)?.[1];
+    if (missing !== undefined)
+      throw new ConfigurationError(
+        "classifier",
+        `needs the package ${missing}, which is not installed: run "npm install ${missing}", with -g if langchain-auto-mode is installed so`,
+        { cause: error },
+      );
     throw new ConfigurationError("classifier", `names a chat model that could not be made: ${why}`, {
       cause: error,
     });

@@ -109,7 +109,7 @@ function loadEngine(option: string): typeof RE2JS {
   } catch (error) {
     throw new ConfigurationError(
       option,
-      'needs the package re2js, which is not installed: run "npm install re2js"',
+      'needs the package re2js, which is not installed: run "npm install re2js", with -g if langchain-auto-mode is installed so',
       { cause: error },
     );
   }

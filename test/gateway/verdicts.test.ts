@@ -393,7 +393,7 @@ const stream = fc
 const cuts = fc.array(fc.nat(400), { maxLength: 12 });
 
 describe("an event stream in chunks", () => {
-  test("gives back every byte, and the found of the whole, wherever the chunks begin", () => {
+  test("gives back every byte, and the events of the whole, wherever the chunks begin", () => {
     fc.assert(
       fc.property(stream, cuts, (content, at) => {
         const { blocks, content: passed } = split(cutAt(bytesOf(content), at));

@@ -35,7 +35,7 @@ export async function gatewayCommand(args: readonly string[], env: Environment):
 /** Runs a gateway in the foreground until the process is told to stop. Resolves once it listens. */
 async function runGateway(settings: GatewaySettings): Promise<void> {
   const { host, port } = settings;
-  refuseOwnAddress({ host, port }, process.env);
+  refuseOwnAddress(settings, process.env);
   const handler = await makeHandler(settings).catch((error: unknown) => {
     throw namingFile(error, settings.file);
   });
@@ -93,8 +93,14 @@ function namesOf({
   };
 }
 
-/** Variables by which the judge's package finds its service. */
-const JUDGE_ADDRESSES = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TYPESAFE_BASE_URL"];
+/** Variables by which the packages of judges and models find their services. */
+const ADDRESSES = [
+  "ANTHROPIC_BASE_URL",
+  "OPENAI_BASE_URL",
+  "OPENAI_API_BASE",
+  "OLLAMA_BASE_URL",
+  "TYPESAFE_BASE_URL",
+];
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"]);
 
 /**
@@ -104,20 +110,23 @@ const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"])
  * @throws {ConfigurationError} that names the variable.
  */
 export function refuseOwnAddress(
-  { host, port }: Pick<GatewaySettings, "host" | "port">,
+  { host, port, options }: Pick<GatewaySettings, "host" | "port" | "options">,
   env: Environment,
 ): void {
-  for (const variable of JUDGE_ADDRESSES) {
-    const value = env[variable];
-    if (!value || !URL.canParse(value)) continue;
+  const isHere = (value: unknown): boolean => {
+    if (typeof value !== "string" || !URL.canParse(value)) return false;
     const { hostname, port: given, protocol } = new URL(value);
-    const isHere = hostname === host || (LOOPBACK.has(hostname) && (LOOPBACK.has(host) || host === "::"));
-    if (isHere && Number(given || (protocol === "https:" ? 443 : 80)) === port)
+    const isSameHost = hostname === host || (LOOPBACK.has(hostname) && (LOOPBACK.has(host) || host === "::"));
+    return isSameHost && Number(given || (protocol === "https:" ? 443 : 80)) === port;
+  };
+  if (isHere(options["upstream"]))
+    throw new ConfigurationError("upstream", "is the gateway's own address, so it would ask itself");
+  for (const variable of ADDRESSES)
+    if (isHere(env[variable]))
       throw new ConfigurationError(
         variable,
         "is the gateway's own address, so the judge would ask the gateway; unset it where the gateway starts, and set it for the client only",
       );
-  }
 }
 
 /** Writes one JSON object on one line of the standard output. */

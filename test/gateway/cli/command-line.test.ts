@@ -1,8 +1,11 @@
 import { ConfigurationError } from "langchain-auto-mode";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { chooseClassifier } from "../../../src/classifiers/classifier-choice.js";
 import { type GatewaySettings, readCommandLine, USAGE } from "../../../src/gateway/cli/command-line.js";
 import { writtenFile } from "./written-file.js";
+import { createSafeguardsHandler } from "langchain-auto-mode/safeguards";
+import { startUpstream } from "../loopback.js";
+import { available, flagged, message, request, toolUse } from "../messages.js";
 
 const FINE = ["gateway", "--upstream", "http://h", "--classifier", "provenance"];
 
@@ -196,6 +199,53 @@ describe("the classifier of a command line", () => {
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
     expect(await chooseClassifier(which)).toMatchObject({ model });
     vi.unstubAllEnvs();
+  });
+
+  const answer = '{"explanation":"It is not asked for.","call_1":0.9}';
+  const anthropic = message([{ type: "text", text: answer }]);
+  const openai = {
+    id: "c",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: answer } }],
+  };
+  const ollama = {
+    model: "m",
+    created_at: "2026-01-01T00:00:00Z",
+    message: { role: "assistant", content: answer },
+    done: true,
+    done_reason: "stop",
+  };
+  test.each([
+    ["chat:anthropic:m", "ANTHROPIC_BASE_URL", "", "/v1/messages", anthropic],
+    ["chat:openai:Qwen/Qwen3-8B", "OPENAI_BASE_URL", "/v1", "/v1/chat/completions", openai],
+    ["chat:ollama:qwen3:8b", "OLLAMA_BASE_URL", "", "/api/chat", ollama],
+  ])("%s asks the service that %s names", async (which, variable, base, path, body) => {
+    const service = await startUpstream((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+    });
+    vi.stubEnv(variable, service.url + base);
+    for (const name of ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"]) vi.stubEnv(name, "k-123456");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const handler = createSafeguardsHandler({
+      upstream: async () => Response.json(message([toolUse("toolu_a", "Bash", {})])),
+      classifier: await chooseClassifier(which),
+    });
+    const sent = new Request("http://g/v1/messages", {
+      method: "POST",
+      body: JSON.stringify(request({ stream: false })),
+    });
+    expect(await (await handler(sent)).json()).toMatchObject({
+      safeguard_results: available({ toolu_a: flagged("It is not asked for.") }),
+    });
+    expect(service.received.map((received) => received.path)).toEqual([path]);
+  });
+
+  test("whose package is missing: the error names the command that installs it", async () => {
+    vi.stubEnv("GROQ_API_KEY", "k-123456");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await expect(chooseClassifier("chat:groq:m")).rejects.toThrow(/run "npm install @langchain\/groq"/);
   });
 
   test.each([

@@ -265,7 +265,7 @@ describe("a command that cannot start", () => {
 });
 
 describe("the judge's address", () => {
-  const gateway = { host: "127.0.0.1", port: 4000 };
+  const gateway = { host: "127.0.0.1", port: 4000, options: {} };
 
   test.each(["http://127.0.0.1:4000", "http://localhost:4000/v1", "http://0.0.0.0:4000"])(
     "that is the gateway's own is refused at the start: %s",
@@ -282,4 +282,9 @@ describe("the judge's address", () => {
       expect(() => refuseOwnAddress(gateway, { OPENAI_BASE_URL: address })).not.toThrow();
     },
   );
+
+  test("is looked at like the upstream's", () => {
+    const options = { upstream: "http://localhost:4000" };
+    expect(() => refuseOwnAddress({ ...gateway, options }, {})).toThrow(/"upstream" is the gateway's own/);
+  });
 });
