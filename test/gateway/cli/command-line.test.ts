@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { ConfigurationError } from "langchain-auto-mode";
+import { ProvenanceDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { chooseClassifier } from "../../../src/classifiers/classifier-choice.js";
 import { type GatewaySettings, readCommandLine, USAGE } from "../../../src/gateway/cli/command-line.js";
@@ -178,6 +180,35 @@ describe("a file of options", () => {
     expect(() => readCommandLine([...FINE, "--config", "no/such.json"], {})).toThrow(
       /"--config".*cannot be read: ENOENT \(no\/such\.json\)/,
     );
+  });
+});
+
+describe("the page about options", () => {
+  const page = readFileSync(new URL("../../../docs/gateway-options.md", import.meta.url), "utf8");
+
+  test("shows a file that is taken, rules included", () => {
+    const [, shown = ""] = /```json\n(?<file>[^]*?)```/.exec(page) ?? [];
+    const { options } = read(shown) as GatewaySettings;
+    expect(options).toHaveProperty("rules");
+    const classifier = new ProvenanceDecisionModel();
+    expect(createSafeguardsHandler({ ...options, classifier })).toBeTypeOf("function");
+  });
+
+  test("names every option of a file", () => {
+    const [, names = ""] = /^All names: (.*)\.$/m.exec(page) ?? [];
+    const list = names.split(", ").map((name) => name.replaceAll("`", ""));
+    expect(list.length).toBeGreaterThan(15);
+    // A value of no type is wrong for each of them, and no name is unknown.
+    for (const name of list) expect(() => read({ [name]: null }, FINE.slice(1))).not.toThrow(/spelling/);
+  });
+
+  test("has a row for every flag, with its variable", () => {
+    const flags = [...USAGE.matchAll(/^ {2}--(?<flag>[a-z-]+) .*(?<variable>AUTO_MODE_\w+)/gm)];
+    for (const { groups } of flags)
+      expect(page).toMatch(
+        new RegExp(`\\| \`--${groups!["flag"]}[ A-Z:=]*\`\\s*\\| \`${groups!["variable"]}\``),
+      );
+    expect(flags.length).toBeGreaterThan(12);
   });
 });
 
