@@ -162,11 +162,14 @@ export function autoModeMiddleware(options: AutoModeOptions): AutoModeMiddleware
       const proposal = lastAiMessage(request.messages);
       const action = beforeModelCall(policy, thread, proposal && failures.get(proposal));
       if (action?.kind === "halt") return action.message;
+      const write = async (changed: ModelRequest): Promise<object> => {
+        const response = await handler(changed);
+        toolsOf.set(response, request.tools);
+        return response;
+      };
       if (action?.kind === "defer" && loadTrusted)
-        return writeTrusted(thread, keys.thread, await loadTrusted(), request, handler);
-      const response = await handler(request);
-      toolsOf.set(response, request.tools);
-      return response;
+        return writeTrusted(thread, keys.thread, await loadTrusted(), request, write);
+      return write(request);
     },
 
     wrapToolCall: async (given, handler) => {

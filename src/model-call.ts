@@ -73,7 +73,10 @@ export function beforeModelCall(
     case "throw":
       throw new AutoModeLimitError(limit, counters);
     case "defer":
-      return { kind: "defer", fallback };
+      // Each trusted step spends the fallback, so an agent could be blocked between them without end.
+      return (thread.step?.base.counters.totalBlocks ?? 0) >= 2 * policy.limits.totalBlocks
+        ? halt(thread, "totalBlocks")
+        : { kind: "defer", fallback };
     case "ask":
       return haltInPlaceOfAsking(policy, thread);
   }

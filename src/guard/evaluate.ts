@@ -16,6 +16,8 @@ export interface StepCall {
   readonly id: string;
   /** The tool that would run. */
   readonly name: string;
+  /** The host's own object for this tool, as far as it is known. */
+  readonly tool?: object | undefined;
   readonly rule: ToolRule;
   /** Its arguments. `undefined` if they are malformed. */
   readonly frozen: FrozenJson | undefined;

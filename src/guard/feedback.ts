@@ -8,6 +8,11 @@ export const DEFAULT_FEEDBACK =
   "Auto mode blocked the call to {tool_name}: it did not run. Reason: {reason} " +
   "Do not seek the same effect another way. Take a safer route, or say which approval you need from the user.";
 
+/** Enough for any tool's name; a model may write any text as one. In UTF-16 units. */
+export const MAX_TOOL_NAME = 200;
+
+const shortName = (toolName: string): string => cutEnd(toolName, MAX_TOOL_NAME);
+
 const PLAIN_REASON = "It was judged to be risky or not authorized by the user.";
 
 /** A parsed template. */
@@ -49,7 +54,7 @@ export function parseFeedback(template: string, option = "feedback"): Feedback {
   return ({ reason, toolName }) =>
     segments
       .map((segment) =>
-        typeof segment === "string" ? segment : segment.field === "reason" ? reason : toolName,
+        typeof segment === "string" ? segment : segment.field === "reason" ? reason : shortName(toolName),
       )
       .join("");
 }
@@ -105,7 +110,7 @@ export const UNAVAILABLE_TEXT: Readonly<Record<UnavailableReason, string>> = {
 /** For a call that got no verdict. It must not read like a refusal. */
 export function unavailableFeedback(toolName: string, reason: UnavailableReason, runEnds: boolean): string {
   return (
-    `The call to ${toolName} was not evaluated, so it did not run: ${UNAVAILABLE_TEXT[reason]}. ` +
+    `The call to ${shortName(toolName)} was not evaluated, so it did not run: ${UNAVAILABLE_TEXT[reason]}. ` +
     "This says nothing about the call itself and is not a refusal." +
     (runEnds ? " The run ends with this error." : "")
   );
@@ -122,13 +127,13 @@ const MALFORMED: Readonly<Record<Malformation, string>> = {
 
 /** For a call that can be neither judged nor run. */
 export function malformedFeedback(toolName: string, malformation: Malformation): string {
-  return `The call to ${toolName} did not run: ${MALFORMED[malformation]}.`;
+  return `The call to ${shortName(toolName)} did not run: ${MALFORMED[malformation]}.`;
 }
 
 /** For a call that would have run, had no other call of its step been stopped. */
 export function heldBackFeedback(toolName: string): string {
   return (
-    `The call to ${toolName} was held back and did not run, because another call of the same step was not allowed. ` +
+    `The call to ${shortName(toolName)} was held back and did not run, because another call of the same step was not allowed. ` +
     "It was not itself judged to be risky."
   );
 }
@@ -136,20 +141,22 @@ export function heldBackFeedback(toolName: string): string {
 /** For a call that a person rejected. */
 export function rejectedFeedback(toolName: string, message: string | undefined): string {
   const words = message?.trim() ? ` The person said: ${message.trim()}` : " The person gave no reason.";
-  return `A person rejected the call to ${toolName}: it did not run.${words}`;
+  return `A person rejected the call to ${shortName(toolName)}: it did not run.${words}`;
 }
 
-/** For a call whose question to a person was overtaken by a new message. */
-export function supersededFeedback(toolName: string): string {
-  return `The call to ${toolName} waited for a person's approval and did not run: a new message came instead of an answer.`;
+/** For a call that waited for a person, or for its start after an approval, when a new message came. */
+export function supersededFeedback(toolName: string, isApproved = false): string {
+  if (isApproved)
+    return `A person approved the call to ${shortName(toolName)}, but a new message came before it was started: it did not run.`;
+  return `The call to ${shortName(toolName)} waited for a person's approval and did not run: a new message came instead of an answer.`;
 }
 
 /** For a call that a person approved and that gave no result before a new message came. */
 export function unheardFeedback(toolName: string): string {
-  return `A person approved the call to ${toolName}, but a new message came before its result. It may have run.`;
+  return `A person approved the call to ${shortName(toolName)}, but a new message came before its result. It may have run.`;
 }
 
 /** For a call that was changed behind the back of the person who was to decide about it. */
 export function changedFeedback(toolName: string): string {
-  return `The call to ${toolName} did not run: it was changed while it waited for a person's approval.`;
+  return `The call to ${shortName(toolName)} did not run: it was changed while it waited for a person's approval.`;
 }

@@ -8,6 +8,7 @@ import { cutEnd } from "../transcript/cut.js";
 import { escapeInvisible } from "../transcript/escape-text.js";
 import type { DecidedCall } from "./evaluate.js";
 import {
+  MAX_TOOL_NAME,
   NEEDS_APPROVAL_REASON,
   PRECHECK_REASON,
   REPEATED_REASON,
@@ -94,11 +95,13 @@ export type RecordFields = Omit<DecisionRecord, "id" | "at" | "reason"> & {
 
 /** Makes a frozen record with an id and a time. */
 export function createRecord(fields: RecordFields): DecisionRecord {
-  const { reason, ...rest } = fields;
+  const { reason, toolName, ...rest } = fields;
   return Object.freeze({
     id: globalThis.crypto.randomUUID(),
     at: new Date().toISOString(),
     ...rest,
+    // A model may write any text as a name.
+    toolName: cutEnd(toolName, MAX_TOOL_NAME),
     ...(reason === undefined ? {} : { reason }),
     counters: Object.freeze({ ...fields.counters }),
   });

@@ -18,22 +18,31 @@ export interface SelectableCall {
   readonly tool: ClientTool | ServerTool | undefined;
 }
 
+/** Whether an entry selects a call. `"unknown"`: a predicate could not say. */
+type Match = boolean | "unknown";
+
 interface Matcher {
   readonly rule: ToolRule;
-  readonly matches: (call: SelectableCall) => boolean;
+  readonly matches: (call: SelectableCall) => Match;
   /** For messages: a name, or what kind of selector it is. */
   readonly description: string;
 }
 
-/** What cannot be asked about, and a predicate that fails, is guarded: anything else would fail open. */
-function isSelectedBy(predicate: ToolPredicate, tool: ClientTool | ServerTool | undefined): boolean {
-  if (tool === undefined) return true;
+function askPredicate(predicate: ToolPredicate, tool: ClientTool | ServerTool | undefined): Match {
+  if (tool === undefined) return "unknown";
   try {
     const isSelected: unknown = predicate(tool as ClientTool);
-    return isSelected !== false;
+    return typeof isSelected === "boolean" ? isSelected : "unknown";
   } catch {
-    return true;
+    return "unknown";
   }
+}
+
+/** The rule that lets the least through. */
+function strictest(rules: readonly ToolRule[]): ToolRule | undefined {
+  return rules.toSorted(
+    (a, b) => a.threshold - b.threshold || (a.askAt ?? a.threshold) - (b.askAt ?? b.threshold),
+  )[0];
 }
 
 function matcherOf({ selector, rule }: ToolEntry, index: number): Matcher {
@@ -41,7 +50,7 @@ function matcherOf({ selector, rule }: ToolEntry, index: number): Matcher {
     return {
       rule,
       description: `the predicate tools[${index}]`,
-      matches: ({ tool }) => isSelectedBy(selector, tool),
+      matches: ({ tool }) => askPredicate(selector, tool),
     };
   const name = typeof selector === "string" ? selector : selector.name;
   const description = `"${name}"`;
@@ -58,7 +67,11 @@ const exactName = (selector: ToolSelector): string | undefined => {
   return selector.includes("*") ? undefined : selector;
 };
 
-/** Which calls are guarded, and with which settings. The first entry that matches wins. */
+/**
+ * Which calls are guarded, and with which settings. The first entry that matches wins. A call that no entry is sure
+ * to match, and some predicate could not decide, is guarded too, with the strictest of their settings: anything else
+ * would fail open.
+ */
 export class ToolSelection {
   readonly #matchers: readonly Matcher[];
   /** Only exact names: one look-up is enough. */
@@ -86,7 +99,7 @@ export class ToolSelection {
   /** The settings for a call. `undefined`: it is not guarded. */
   ruleFor(call: SelectableCall): ToolRule | undefined {
     const byName = this.#byName;
-    if (!byName) return this.#matchers.find(({ matches }) => matches(call))?.rule;
+    if (!byName) return this.#firstMatch(call);
     // Every call of an agent comes through here, so nothing is allocated.
     let first: { readonly index: number; readonly rule: ToolRule } | undefined;
     for (const name of call.names) {
@@ -94,6 +107,16 @@ export class ToolSelection {
       if (entry && (!first || entry.index < first.index)) first = entry;
     }
     return first?.rule;
+  }
+
+  #firstMatch(call: SelectableCall): ToolRule | undefined {
+    const undecided: ToolRule[] = [];
+    for (const { rule, matches } of this.#matchers) {
+      const match = matches(call);
+      if (match === true) return rule;
+      if (match === "unknown") undecided.push(rule);
+    }
+    return strictest(undecided);
   }
 
   /** The entries that select none of these tools. */
@@ -104,7 +127,7 @@ export class ToolSelection {
         : [],
     );
     return this.#matchers
-      .filter(({ matches }) => !calls.some((call) => matches(call)))
+      .filter(({ matches }) => !calls.some((call) => matches(call) !== false))
       .map(({ description }) => description);
   }
 }

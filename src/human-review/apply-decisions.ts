@@ -27,15 +27,25 @@ export interface AppliedDecisions {
 /** Enough for a person's words; the thread keeps twenty such decisions. In UTF-16 units. */
 const MAX_WORDS = 500;
 
-/** A decision as an entry of the transcript. Written by this package alone, but for the person's words. */
-function textOf(name: string, decision: HumanDecision, proposedName: string): string {
+/** A name as providers allow it. Anything else that a model wrote as a name could be a sentence. */
+const PLAIN_NAME = /^[\p{L}\p{N}_.:-]{1,64}$/u;
+
+const shownName = (name: string): string => (PLAIN_NAME.test(name) ? name : "a tool with an odd name");
+
+/**
+ * A decision as an entry of the transcript. Written by this package alone, but for the person's words. It may be
+ * shown without its call, and then must not read like a general permission.
+ */
+function textOf(given: string, decision: HumanDecision, proposed: string): string {
+  const name = shownName(given);
+  const proposedName = shownName(proposed);
   switch (decision.type) {
     case "approve":
-      return `approved ${name} with these arguments`;
+      return `approved ${name} with these arguments (this one call only)`;
     case "edit":
       return name === proposedName
-        ? `edited ${name} and approved it with these arguments`
-        : `edited the call to ${proposedName} into ${name} and approved it with these arguments`;
+        ? `edited ${name} and approved it with these arguments (this one call only)`
+        : `edited the call to ${proposedName} into ${name} and approved it with these arguments (this one call only)`;
     case "reject": {
       const words = decision.message?.trim();
       return words ? `rejected ${name}: ${cutEnd(words, MAX_WORDS)}` : `rejected ${name}`;
@@ -43,9 +53,10 @@ function textOf(name: string, decision: HumanDecision, proposedName: string): st
   }
 }
 
-/** The classifier blocked it, and a person agreed: it is not asked about the same call again. */
+/** The classifier found it risky or doubtful, and a person agreed: nobody is asked about the same call again. */
 function blockedCallOf({ name, digest: hash, risk, cause }: ShownCall): BlockedCall | undefined {
-  return cause.kind === "limit" && risk !== undefined ? { name, digest: hash, risk } : undefined;
+  const wasJudged = cause.kind === "limit" || cause.kind === "ask_band";
+  return wasJudged && risk !== undefined ? { name, digest: hash, risk } : undefined;
 }
 
 /**

@@ -120,9 +120,14 @@ export function answerSuperseded(
   const { counters } = thread.limitStatus;
   const open = (proposal.message.tool_calls ?? []).flatMap(({ id }): RecordedAnswer[] => {
     const approved = step.approvals.find((call) => call.id === id);
+    // Approved calls run one after the other: those behind the one that was sent last were never started.
+    const mayHaveRun =
+      approved &&
+      (step.sent === undefined ||
+        step.approvals.indexOf(approved) <= step.approvals.findIndex((call) => call.id === step.sent));
     const waiting = step.waiting.find((call) => call.id === id);
     if (!id || answered.has(id)) return [];
-    if (approved)
+    if (approved && mayHaveRun)
       return [
         answerWaiting(policy, step.messageId, approved, counters, unheardFeedback(approved.name), {
           outcome: "approved",
@@ -131,13 +136,23 @@ export function answerSuperseded(
           reason: "a new message came before its result",
         }),
       ];
-    if (!waiting) return [];
+    const stopped = approved ?? waiting;
+    if (!stopped) return [];
     return [
-      answerWaiting(policy, step.messageId, waiting, counters, supersededFeedback(waiting.name), {
-        outcome: "held_back",
-        by: "guard",
-        reason: "a new message came instead of a person's answer",
-      }),
+      answerWaiting(
+        policy,
+        step.messageId,
+        stopped,
+        counters,
+        supersededFeedback(stopped.name, approved !== undefined),
+        {
+          outcome: "held_back",
+          by: "guard",
+          reason: approved
+            ? "a new message came before it was started"
+            : "a new message came instead of a person's answer",
+        },
+      ),
     ];
   });
   if (open.length === 0) return { records: [] };

@@ -1,6 +1,7 @@
 import { type BaseMessage, ToolMessage } from "@langchain/core/messages";
 import type { Command } from "@langchain/langgraph";
 import type { DecisionDetails } from "../decision-record.js";
+import { freezeJson } from "../json.js";
 import { askHuman } from "../limits/fallbacks.js";
 import { type StateKeys, type ThreadState, issue, reduceState, threadOf } from "../limits/state.js";
 import { type Proposal, answeredIds, findProposal } from "../proposal.js";
@@ -143,7 +144,7 @@ export class HumanReview {
     const read = (): DecisionDetails["transcript"] =>
       readTranscript(this.#policy, this.#keys, state, message, new Set([index]));
     return {
-      call: { name: call?.name ?? "", args: call?.args },
+      call: { name: call?.name ?? "", args: freezeJson(call?.args)?.value },
       tool: {},
       get transcript() {
         return read();

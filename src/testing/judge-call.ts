@@ -114,7 +114,7 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
     tools: input.tool ? [input.tool] : [],
     canWait: true,
   });
-  const [decided] = await decideStep(recording, [call], contextFor(recording, messages, proposed));
+  const [decided] = await decideStep(recording, [call], contextFor(recording, messages));
   if (!decided) throw new Error("judgeCall: the guard decided nothing");
   const { action } = decided.decision;
   const waiting = action === "suspend" ? waitingCallOf(decided) : undefined;
@@ -130,13 +130,13 @@ export async function judgeCall(options: JudgeCallOptions, input: JudgeCallInput
 }
 
 /** The conversation as an agent's state would hold it when its first run starts. */
-function contextFor(policy: Policy, messages: BaseMessage[], proposed: Proposed): StepContext {
+function contextFor(policy: Policy, messages: BaseMessage[]): StepContext {
   for (const message of messages) message.id ??= globalThis.crypto.randomUUID();
   const input = reduceRunInput(NO_INPUT, noteInput(messages, NO_INPUT, policy.view.maxChars));
   const keys = { thread: "_thread", input: "_input" };
   const state = { messages, [keys.input]: input };
   const surroundings = { state, runtime: {} } as unknown as Surroundings;
-  return stepContext(policy, keys, surroundings, undefined, () => proposed.tool);
+  return stepContext(policy, keys, surroundings, undefined);
 }
 
 const name = "the name of a tool";

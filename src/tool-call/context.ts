@@ -1,5 +1,5 @@
 import type { AIMessage } from "@langchain/core/messages";
-import type { StepCall, StepContext } from "../guard/evaluate.js";
+import type { StepContext } from "../guard/evaluate.js";
 import { type StateKeys, threadOf } from "../limits/state.js";
 import type { Policy } from "../resolve-options.js";
 import { buildTranscript } from "../transcript/build.js";
@@ -36,8 +36,6 @@ export function stepContext(
   keys: StateKeys,
   { state, runtime }: Surroundings,
   message: AIMessage | undefined,
-  /** The tool object with which a call arrived. */
-  toolOf: (call: StepCall) => Request["tool"],
 ): StepContext {
   const { environment, precheck } = policy;
   return {
@@ -51,11 +49,7 @@ export function stepContext(
     ...(precheck === undefined
       ? {}
       : {
-          precheck: (call, of) => {
-            const tool = toolOf(of);
-            // Of a call that was changed on its way the tool is not at hand, only the one it had before.
-            return precheck(call, { tool: tool?.name === call.name ? tool : undefined, state, runtime });
-          },
+          precheck: (call, { tool }) => precheck(call, { tool: tool as Request["tool"], state, runtime }),
         }),
   };
 }

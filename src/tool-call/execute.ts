@@ -57,7 +57,7 @@ export async function executeCall(
   const { policy } = host;
   const arrived = step.enter(request);
   const decided = await step.decide(arrived);
-  if (await step.awaitsOthers(arrived)) host.steps.keepForNextPass(step);
+  if (await step.awaitsOthers(arrived)) host.steps.keepForNextPass(step, request);
   const emit = (of: DecidedCall, executed?: Executed): DecisionRecord => {
     const record = recordFor(policy, of, executed);
     if (step.isNews(keyOf(arrived, of), record.outcome, executed))
@@ -135,7 +135,7 @@ async function runAsJudged(
     result = refusal ?? returned;
   } catch (error) {
     // An interrupt is no end: the call is entered again, with the verdict that it has.
-    if (isGraphInterrupt(error)) steps.keepForNextPass(step);
+    if (isGraphInterrupt(error)) steps.keepForNextPass(step, request);
     const isError = !isGraphBubbleUp(error);
     if (isError && started.size === 0) emit(decided, "not seen");
     if (!isError || !refusal) throw error;
@@ -146,7 +146,8 @@ async function runAsJudged(
   emit(decided, "not seen");
   // Without an answer it was suspended by a guard behind this one, and comes again.
   const isOver = answersCall(result, toolCall.id);
-  if (isOver) warnNotSeen();
+  // A name that belongs to no tool has nothing that could start.
+  if (isOver && tool) warnNotSeen();
   return { result, ...(await report(policy, step, arrived, [decided], { isOver })) };
 }
 

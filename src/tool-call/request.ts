@@ -49,6 +49,7 @@ export function toStepCall(policy: Policy, { tool, toolCall }: Proposed, facts: 
     ...others,
     id: toolCall.id ?? "",
     name,
+    tool: typeof known === "object" && known !== null ? known : undefined,
     // An approved call may be one that the person edited into a tool without settings: it needs none.
     rule: policy.selection.ruleFor({ names: [name, toolCall.name], tool }) ?? policy.general,
     description: typeof description === "string" ? description : undefined,

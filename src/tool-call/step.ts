@@ -14,7 +14,7 @@ import {
 } from "../limits/state.js";
 import { answeredIds, lastAiMessage } from "../proposal.js";
 import type { Policy } from "../resolve-options.js";
-import { stepContext } from "./context.js";
+import { readTranscript, stepContext } from "./context.js";
 import { type Request, executingName, ruleFor, toStepCall } from "./request.js";
 
 /** The tools that the model was given when it wrote a message. */
@@ -123,18 +123,26 @@ export class Step {
   async decide(arrived: ArrivedCall): Promise<DecidedCall> {
     const { index, request } = arrived;
     const planned = index < 0 ? undefined : (await this.#planned(request)).decided.get(index);
-    const isPlanned =
-      planned?.call.name === arrived.name && planned.call.frozen?.json === arrived.frozen?.json;
-    return isPlanned ? planned : this.decideAlone(arrived);
+    return planned && this.#isAsPlanned(arrived, planned) ? planned : this.decideAlone(arrived);
+  }
+
+  /** Whether a call is what the plan was made with: a call that came later may have brought another tool. */
+  #isAsPlanned(arrived: ArrivedCall, { call }: DecidedCall): boolean {
+    const { policy } = this.#environment;
+    if (call.name !== arrived.name || call.frozen?.json !== arrived.frozen?.json) return false;
+    const { rule, tool } = this.#toStepCall(arrived);
+    return rule === call.rule && (policy.precheck === undefined || tool === call.tool);
   }
 
   /** Decides one call on its own: one that no message holds, or that was changed on its way. */
-  async decideAlone(
-    { request, index, name, frozen }: ArrivedCall,
-    changed?: FrozenJson | "malformed",
-  ): Promise<DecidedCall> {
-    const { policy } = this.#environment;
-    const call = toStepCall(policy, request, {
+  async decideAlone(arrived: ArrivedCall, changed?: FrozenJson | "malformed"): Promise<DecidedCall> {
+    const call = this.#toStepCall(arrived, changed);
+    const [decided] = await this.#decide([call], arrived.request);
+    return decided as DecidedCall;
+  }
+
+  #toStepCall({ request, index, name, frozen }: ArrivedCall, changed?: FrozenJson | "malformed"): StepCall {
+    return toStepCall(this.#environment.policy, request, {
       index,
       name,
       frozen: changed === undefined ? frozen : changed === "malformed" ? undefined : changed,
@@ -143,8 +151,6 @@ export class Step {
       // A person would be shown the call of the message, not what it was changed into.
       canWait: false,
     });
-    const [decided] = await this.#decide([call], request);
-    return decided as DecidedCall;
   }
 
   /** Whether the plan holds calls that have not arrived: the host brings them in a later pass. */
@@ -260,9 +266,7 @@ export class Step {
     const { policy, keys } = this.#environment;
     // The request's own message: after a resume it may be a copy, and what is judged is not history.
     const message = lastAiMessage(request.state.messages) ?? this.message;
-    return stepContext(policy, keys, request, message, ({ index }) => {
-      return (this.#arrived.get(index)?.request ?? request).tool;
-    });
+    return stepContext(policy, keys, request, message);
   }
 }
 
@@ -278,8 +282,11 @@ export class Steps {
    * even where each has its own copy of the message.
    */
   readonly #byPass = new WeakMap<object, Map<string, Step>>();
-  /** Steps that the host comes back to, in this run or when it is resumed. Their verdicts hold then. */
-  readonly #unfinished = new Map<string, Step>();
+  /**
+   * Steps that the host comes back to, in this run or when it is resumed. Their verdicts are valid then, if the
+   * conversation before the step is still what it was.
+   */
+  readonly #unfinished = new Map<string, { readonly step: Step; readonly before: string }>();
 
   constructor(environment: StepEnvironment) {
     this.#environment = environment;
@@ -292,7 +299,9 @@ export class Steps {
     const steps = this.#byPass.get(pass) ?? new Map<string, Step>();
     this.#byPass.set(pass, steps);
     const key = keyOfStep(threadOf(request.state, this.#environment.keys), message?.id ?? "");
-    const step = steps.get(key) ?? this.#unfinished.get(key) ?? new Step(this.#environment, request);
+    const kept = steps.has(key) ? undefined : this.#unfinished.get(key);
+    const isSame = kept !== undefined && kept.before === this.#conversationBefore(request);
+    const step = steps.get(key) ?? (isSame ? kept.step : new Step(this.#environment, request));
     this.#unfinished.delete(key);
     steps.set(key, step);
     return step;
@@ -302,16 +311,25 @@ export class Steps {
    * Keeps what was decided until the host comes back to the step: where a tool interrupts the graph, and
    * where a middleware lets the calls of a step through one at a time.
    */
-  keepForNextPass(step: Step): void {
+  keepForNextPass(step: Step, request: Request): void {
     // Without a turn id two threads could be mixed up.
     if (step.thread.turn === "") return;
     const key = keyOfStep(step.thread, step.messageId);
+    const before = this.#unfinished.get(key)?.before ?? this.#conversationBefore(request);
     this.#unfinished.delete(key);
-    this.#unfinished.set(key, step);
+    this.#unfinished.set(key, { step, before });
     for (const oldest of this.#unfinished.keys()) {
       if (this.#unfinished.size <= MAX_UNFINISHED) break;
       this.#unfinished.delete(oldest);
     }
+  }
+
+  /** What a classifier reads of the conversation before the step. A step may be run again after an edit of it. */
+  #conversationBefore({ state }: Request): string {
+    const { policy, keys } = this.#environment;
+    const proposedAt = state.messages.findLastIndex((message) => message.getType() === "ai");
+    const earlier = { ...state, messages: state.messages.slice(0, Math.max(0, proposedAt)) };
+    return JSON.stringify(readTranscript(policy, keys, earlier, undefined, new Set()));
   }
 }
 

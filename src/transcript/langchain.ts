@@ -53,6 +53,9 @@ export interface LangchainSourceOptions {
   readonly approverDecisions?: readonly ApproverDecision[];
 }
 
+/** How far from its answer a call is looked for. Parallel calls of one step are answered one behind the other. */
+const NEAR = 64;
+
 class LangchainSource implements TranscriptSource, Surroundings {
   readonly length: number;
   readonly #messages: readonly unknown[];
@@ -62,6 +65,8 @@ class LangchainSource implements TranscriptSource, Surroundings {
   readonly delegation: ReadonlySet<string>;
   readonly approverAt = new Set<number>();
   readonly #decisions = new Map<unknown, readonly ApproverDecision[]>();
+  /** All calls by id. Made when one is not found near its answer. */
+  #callNames: Map<unknown, { at: number; name: string }[]> | undefined;
   /** Decisions about calls that are gone, or are not what they were. */
   #unplaced: readonly ApproverDecision[] = [];
   /** The message that they are shown with. */
@@ -150,14 +155,36 @@ class LangchainSource implements TranscriptSource, Surroundings {
     const answer = fieldsOf(this.#messages[at]);
     const id = answer && fieldOf(answer, "tool_call_id");
     if (id === undefined) return undefined;
-    for (let earlier = at - 1; earlier >= 0; earlier -= 1) {
-      const message = fieldsOf(this.#messages[earlier]);
-      if (message === undefined || kindOfMessage(message) !== "ai") continue;
-      const calls = [...listOf(message, "tool_calls"), ...listOf(message, "invalid_tool_calls")];
-      const call = calls.findLast((candidate) => candidate["id"] === id);
+    // The call is nearly always close by. Where one is gone, others may be too: then all calls are looked up once.
+    const near = this.#callNames ? undefined : this.#nameNear(at, id);
+    if (near !== undefined) return near;
+    this.#callNames ??= this.#namesOfCalls();
+    return this.#callNames.get(id)?.findLast((call) => call.at < at)?.name;
+  }
+
+  #nameNear(at: number, id: unknown): string | undefined {
+    for (let earlier = at - 1; earlier >= Math.max(0, at - NEAR); earlier -= 1) {
+      const call = this.#callsAt(earlier).findLast((candidate) => candidate["id"] === id);
       if (call) return nameOr(call["name"]);
     }
     return undefined;
+  }
+
+  #namesOfCalls(): Map<unknown, { at: number; name: string }[]> {
+    const names = new Map<unknown, { at: number; name: string }[]>();
+    for (let at = 0; at < this.#messages.length; at += 1)
+      for (const call of this.#callsAt(at)) {
+        const known = names.get(call["id"]) ?? [];
+        known.push({ at, name: nameOr(call["name"]) });
+        names.set(call["id"], known);
+      }
+    return names;
+  }
+
+  #callsAt(at: number): readonly Fields[] {
+    const message = fieldsOf(this.#messages[at]);
+    if (message === undefined || kindOfMessage(message) !== "ai") return [];
+    return [...listOf(message, "tool_calls"), ...listOf(message, "invalid_tool_calls")];
   }
 }
 

@@ -3,6 +3,7 @@ import { type AutoModeOptions, ConfigurationError } from "langchain-auto-mode";
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
 import { z } from "zod";
 import { VERSIONS, play, rejection, stage } from "../kit/agent.js";
+import { onToolCall } from "../kit/middlewares.js";
 import { call } from "../kit/model.js";
 
 const crm = (name: string, readOnly: boolean) =>
@@ -37,6 +38,32 @@ describe.each(VERSIONS)("which tools are guarded, %s", (version) => {
       },
     ];
     expect(await guardedBy(broken)).toHaveLength(3);
+  });
+
+  test("a predicate that could not be asked goes after an entry that matches by name", async () => {
+    // A tool that only a middleware behind the guard knows: no tool object comes to the guard.
+    const hidden = crm("mcp__crm__write", false);
+    const { records, messages } = await play({
+      version,
+      turns: [[call("mcp__crm__write", {}, "a"), call("mcp__other", {}, "b")], "end"],
+      tools: tools.slice(0, 1),
+      classifier: 0.6,
+      inside: [onToolCall((request, handler) => handler({ ...request, tool: hidden }))],
+      options: {
+        tools: [
+          { tool: ({ name }) => name === "draft", threshold: 1 },
+          { tool: ({ name }) => name === "other", threshold: 0.7 },
+          { tool: "mcp__crm__write", threshold: 0.3 },
+        ],
+        onUnknownTool: "ignore",
+      },
+    });
+    expect(records.map(({ toolName, outcome, threshold }) => [toolName, outcome, threshold])).toEqual([
+      ["mcp__crm__write", "blocked", 0.3],
+      // Nothing matches for certain: the strictest of the settings that may be meant.
+      ["mcp__other", "allowed", 0.7],
+    ]);
+    expect(messages.at(-1)?.text).toBe("end");
   });
 
   test("the first entry that matches gives the settings", async () => {

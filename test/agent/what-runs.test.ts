@@ -169,6 +169,17 @@ describe.each(VERSIONS)("what runs is what was judged, %s", (version) => {
     });
   });
 
+  test("a guarded name that belongs to no tool gives no warning: there was nothing to start", async () => {
+    const warn = vi.mocked(console.warn);
+    warn.mockClear();
+    await play({
+      version,
+      turns: [call("mcp__nope", {}), "end"],
+      options: { tools: ["mcp__*"], onUnknownTool: "ignore" },
+    });
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   describe("a middleware inside the guard", () => {
     test("that lets the model retry what was refused: the refusal is the answer, until a call is allowed", async () => {
       const classifier = byPath();

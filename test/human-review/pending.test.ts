@@ -210,6 +210,17 @@ describe("a new message while calls wait", () => {
     });
   });
 
+  test("a call that was approved behind the one under way did not run, and its answer says so", () => {
+    const { messages = [] } = answerSuperseded(
+      policy,
+      [proposes(call("a"), call("b")), user("Stop.")],
+      thread(step({ approvals: [approval("a"), approval("b")], sent: "a" })),
+    );
+    expect(messages[2]?.text).toMatch(/may have run/);
+    expect(messages[3]?.text).toMatch(/it did not run/);
+    expect(messages[3]).toMatchObject({ artifact: { outcome: "held_back", by: "guard" } });
+  });
+
   test.each<[string, BaseMessage[], StepState | undefined]>([
     ["no step is open", [proposes(call("a")), user("Next.")], undefined],
     ["nothing waits", [proposes(call("a")), user("Next.")], step({})],

@@ -33,6 +33,22 @@ describe.each(VERSIONS)("a run that defers to a trusted model, %s", (version) =>
     expect(badlyAnswered(trusted)).toEqual([]);
   });
 
+  test("halts at twice the total where the agent is blocked after each trusted step", async () => {
+    const turns = Array.from({ length: 30 }, (_, at) => del(`/${at}`));
+    const { start, records } = stageDeferring(
+      Array.from({ length: 30 }, () => read("/x")),
+      {
+        version,
+        turns,
+        config: { recursionLimit: 300 },
+        options: { limits: { consecutiveBlocks: 1, totalBlocks: 3 } },
+      },
+    );
+    const { messages } = await start();
+    expect(textOf(messages.at(-1))).toContain("too many calls of this thread were blocked");
+    expect(records.at(-1)?.counters.totalBlocks).toBe(7);
+  });
+
   test("does not ask it before a limit is reached", async () => {
     const { start, trusted } = stageDeferring([], {
       version,

@@ -88,6 +88,7 @@ class Expected {
         this.ends.push("done");
         return;
       }
+      const isTwiceTheTotal = this.#total >= 2 * this.#schedule.limits.totalBlocks;
       const { isStopped, isDue, fails, isAsked, isRejected } = this.#take(step, isTrusted);
       const isTotal = this.#total >= this.#schedule.limits.totalBlocks;
       if (fails) this.ends.push("failure");
@@ -96,6 +97,7 @@ class Expected {
       // Nobody could be asked, or a rejection reached the total: the run halts all the same.
       else if (isDue && this.#fallback === "ask" && !isAsked) this.ends.push(`halt ${this.#limit}`);
       else if (isDue && this.#fallback === "ask" && isRejected && isTotal) this.ends.push("halt totalBlocks");
+      else if (isDue && this.#fallback === "defer" && isTwiceTheTotal) this.ends.push("halt totalBlocks");
       else if (isDue && this.#fallback === "throw") this.ends.push(`error ${this.#limit}`);
       else {
         isTrusted = isDue && this.#fallback === "defer";
