@@ -10,8 +10,8 @@ import type { Fallback } from "./limits/fallbacks.js";
 import type { MonitorView } from "./transcript/view.js";
 
 /**
- * Selects tools by looking at the tool object. Anything but `false` selects the tool, and so does an error:
- * a predicate that fails must not leave a tool unguarded.
+ * Selects tools by looking at the tool object. One that throws or gives no boolean guards the tool too, unless
+ * another entry matches for certain: a predicate that fails must not leave a tool unguarded.
  *
  * @example
  * ```ts
