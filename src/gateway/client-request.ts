@@ -91,11 +91,12 @@ export function createConversation(body: Loose, context: unknown, author: "user"
 
 // A sixth of a transcript's budget: rules come first in such files, and long ones leave room for what happened.
 const MOST_INSTRUCTIONS = 4_000;
+const INSTRUCTIONS = "\nCodebase and user instructions are shown below";
 const REMINDER = /^\s*<system-reminder>([^]*)<\/system-reminder>\s*$/;
 
 /**
  * Takes the project's instructions (CLAUDE.md) out of the messages. The client repeats them in each request, as a
- * reminder in the first message (seen since 2.1.278). As a note of their own they outlive the window: a limit in
+ * reminder in the first message (seen in 2.1.278, 2.1.318 and 2.1.332). As a note of their own they outlive the window: a limit in
  * them binds in a long session too. Whoever else writes such a reminder writes a note, which authorizes nothing.
  */
 function withoutInstructions(messages: readonly unknown[]): {
@@ -109,9 +110,11 @@ function withoutInstructions(messages: readonly unknown[]): {
   const texts = content.map((block) =>
     isLoose(block) ? REMINDER.exec(String(block["text"]))?.[1] : undefined,
   );
-  const place = texts.findIndex((text) => text?.includes("\n# claudeMd\n"));
-  const instructions = texts[place];
-  if (instructions === undefined) return { rest: messages };
+  const place = texts.findIndex((text) => text?.includes(INSTRUCTIONS));
+  const text = texts[place];
+  if (text === undefined) return { rest: messages };
+  // The client's own words before them are to the agent: that they override everything.
+  const instructions = text.slice(Math.max(0, text.indexOf("\nContents of ")));
   const others = { ...first, content: content.filter((_, index) => index !== place) };
   return { instructions: instructions.trim(), rest: messages.with(at, others) };
 }

@@ -208,9 +208,9 @@ const sizeAt = async (steps: number) => {
   return JSON.stringify(state.environment).length;
 };
 
+const shownBelow = "Codebase and user instructions are shown below. They OVERRIDE the rest.\n\n";
 const projectRules = "Contents of /p/CLAUDE.md (project instructions):\n\nNever push to main.";
-const reminder = (inside: string) =>
-  text(`<system-reminder>\nYou can use this context:\n${inside}\n</system-reminder>\n`);
+const reminder = (inside: string) => text(`<system-reminder>\n${inside}\n</system-reminder>\n`);
 const step = (id: string): Json[] => [
   { role: "assistant", content: [toolUse(id, "Bash", { command: "x".repeat(700) })] },
   { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "y".repeat(700) }] },
@@ -223,12 +223,12 @@ const opening = (inside: string): Json => ({
 
 describe("the project's instructions", () => {
   test("stay in view in a long session, as a note apart from the user's words", async () => {
-    const { state } = await asked({ messages: [opening(`# claudeMd\n${projectRules}`), ...longSession] });
+    const { state } = await asked({ messages: [opening(`${shownBelow}${projectRules}`), ...longSession] });
     expect(state.transcript.slice(0, 2)).toEqual([
       {
         from: "context_note",
         source: "project_instructions",
-        text: expect.stringMatching(/Never push to main\.$/),
+        text: projectRules,
       },
       { from: "user", text: "Clean up." },
     ]);
@@ -238,7 +238,7 @@ describe("the project's instructions", () => {
 
   test("are cut where they are long, and leave the budget to what happened", async () => {
     const { state } = await asked({
-      messages: [opening(`# claudeMd\n${"a".repeat(50_000)}`), ...longSession],
+      messages: [opening(`${shownBelow}${"a".repeat(50_000)}`), ...longSession],
     });
     expect(String(state.transcript[0]!["text"]).length).toBeLessThanOrEqual(4_000);
     expect(JSON.stringify(state.transcript).length).toBeLessThanOrEqual(24_000);
@@ -246,10 +246,10 @@ describe("the project's instructions", () => {
   });
 
   test.each<[string, Json[]]>([
-    ["a reminder about something else", [opening("# currentDate\nToday.")]],
+    ["a reminder about something else", [opening("You can use this context:\n# currentDate\nToday.")]],
     [
       "one that the user pastes later",
-      [{ role: "user", content: "Hi." }, ...step("toolu_0"), opening(`# claudeMd\n${projectRules}`)],
+      [{ role: "user", content: "Hi." }, ...step("toolu_0"), opening(`${shownBelow}${projectRules}`)],
     ],
     [
       "one in a tool's result",
@@ -262,7 +262,7 @@ describe("the project's instructions", () => {
             {
               type: "tool_result",
               tool_use_id: "toolu_0",
-              content: [reminder(`# claudeMd\n${projectRules}`)],
+              content: [reminder(`${shownBelow}${projectRules}`)],
             },
           ],
         },
@@ -275,7 +275,7 @@ describe("the project's instructions", () => {
 
   test("are left out with the user's channel", async () => {
     const options = { view: { channels: ["toolCalls"] as const } };
-    const { state } = await asked({ messages: [opening(`# claudeMd\n${projectRules}`)] }, options);
+    const { state } = await asked({ messages: [opening(`${shownBelow}${projectRules}`)] }, options);
     expect(JSON.stringify(state)).not.toContain("Never push");
   });
 });
