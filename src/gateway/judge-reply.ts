@@ -138,8 +138,15 @@ function available(
   return { type: "available", tool_uses: Object.fromEntries(calls.map((call) => [call.id, entryOf(call)])) };
 }
 
+/** A text as the client takes it: on one line, and without a last full stop, since the client adds its own. */
 function oneLine(text: string): string {
-  return cutEnd(text.replaceAll(/\s+/g, " ").trim(), MOST_EXPLANATION_CHARS);
+  return cutEnd(
+    text
+      .replaceAll(/\s+/g, " ")
+      .trim()
+      .replace(/(?<!\.)\.$/, ""),
+    MOST_EXPLANATION_CHARS,
+  );
 }
 
 function factsOf({ classifier, latencyMs, retries, usage, requestId, error }: JudgedCalls): RequestFacts {

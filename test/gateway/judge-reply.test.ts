@@ -73,12 +73,27 @@ describe("the verdicts of a reply, streamed or not", () => {
     expect(said.length).toBeLessThan(2_000);
   });
 
+  test.each([
+    ["It deletes the root.", "It deletes the root"],
+    ["It deletes...", "It deletes..."],
+    ["Why?", "Why?"],
+  ])(
+    "the explanation %j goes out as %j: the client adds a full stop of its own",
+    async (explanation, said) => {
+      const { results } = await judged(
+        message([bash("toolu_a", "x")]),
+        risks(() => ({ risk: 1, explanation })),
+      );
+      expect(results).toEqual(available({ toolu_a: flagged(said) }));
+    },
+  );
+
   test("a classifier that gives only a number gets a sentence written for it, without the number", async () => {
     const { results } = await judged(
       message([bash("toolu_a", "x")]),
       risks(() => 0.8125),
     );
-    expect(results).toEqual(available({ toolu_a: flagged(expect.stringMatching(/^[A-Z][^\d\n]+\.$/)) }));
+    expect(results).toEqual(available({ toolu_a: flagged(expect.stringMatching(/^[A-Z][^\d\n]+[^.]$/)) }));
   });
 
   test("a reply without tool calls: available, nothing in it, and the classifier is not asked", async () => {

@@ -64,9 +64,9 @@ describe("rules", () => {
     const { results, asked, records } = await judge({ calls, rules });
     expect(results).toEqual(
       available({
-        toolu_a: flagged("No sudo here."),
+        toolu_a: flagged("No sudo here"),
         toolu_b: notFlagged,
-        toolu_c: flagged("A rule of the gateway's operator forbids this call."),
+        toolu_c: flagged("A rule of the gateway's operator forbids this call"),
       }),
     );
     expect(asked).toEqual([]);

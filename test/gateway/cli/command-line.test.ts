@@ -268,7 +268,7 @@ describe("the classifier of a command line", () => {
       body: JSON.stringify(request({ stream: false })),
     });
     expect(await (await handler(sent)).json()).toMatchObject({
-      safeguard_results: available({ toolu_a: flagged("It is not asked for.") }),
+      safeguard_results: available({ toolu_a: flagged("It is not asked for") }),
     });
     expect(service.received.map((received) => received.path)).toEqual([path]);
   });

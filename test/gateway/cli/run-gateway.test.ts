@@ -210,7 +210,7 @@ describe("a gateway with a file of options", () => {
     });
     const { url } = await start(["--config", config, "--upstream", upstream.url]);
     expect((await send(url, request())).results).toEqual(
-      available({ toolu_a: flagged("No rm."), toolu_b: notFlagged }),
+      available({ toolu_a: flagged("No rm"), toolu_b: notFlagged }),
     );
     expect(await (await fetch(`${url}/health`)).json()).toMatchObject({
       classifier: "provenance",

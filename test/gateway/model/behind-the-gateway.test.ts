@@ -38,7 +38,7 @@ describe("Anthropic's SDK, a gateway and a model of another provider", () => {
       { id: "call_b", name: "Bash", input: { command: "rm -r build" } },
     ],
   };
-  const verdicts = available({ call_a: notFlagged, call_b: flagged("It deletes files.") });
+  const verdicts = available({ call_a: notFlagged, call_b: flagged("It deletes files") });
 
   async function startOpenAI() {
     const upstream = await startUpstream(async (_, response) => {
