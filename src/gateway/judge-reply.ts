@@ -32,6 +32,9 @@ interface Outcome {
   readonly facts: RequestFacts;
 }
 
+/** A call's id and what is said of it. */
+type Verdict = readonly [string, ToolUseVerdict];
+
 const UNSUPPORTED: SafeguardStatus = { type: "unsupported" };
 // The client cuts at about 2,000.
 const MOST_EXPLANATION_CHARS = 1_900;
@@ -48,28 +51,37 @@ export function createReplyJudge(settings: Settings): (exchange: Exchange) => Ju
 async function judge(settings: Settings, exchange: Exchange, reply: Reply): Promise<Outcome> {
   const calls = callsOf(reply);
   const judgeable = calls.filter((call): call is JudgeableCall => "args" in call);
-  const rulings = judgeable.flatMap((call) => {
-    const ruling = settings.rules(call);
-    return ruling ? [[call.id, ruling] as const] : [];
-  });
-  const ruled = rulings.map(([id, ruling]) => [id, verdictOfRule(ruling)] as const);
-  const byRule = new Map(rulings.map(([id, { rule }]) => [id, rule]));
-  const rules: RequestFacts = byRule.size > 0 ? { rules: Object.fromEntries(byRule) } : {};
-  const open = judgeable.filter(({ id }) => !byRule.has(id));
-  if (open.length === 0) return { status: available(calls, ruled), facts: rules };
+  let verdicts: readonly Verdict[] = [];
+  let facts: RequestFacts = {};
   try {
+    const { ruled, open } = applyRules(settings, judgeable);
+    verdicts = ruled.map(([id, ruling]) => [id, verdictOfRule(ruling)]);
+    if (ruled.length > 0) facts = { rules: Object.fromEntries(ruled.map(([id, { rule }]) => [id, rule])) };
+    if (open.length === 0) return { status: available(calls, verdicts), facts };
     const allowed = await mayAsk(settings, exchange);
     if (allowed === "unsupported") return { status: UNSUPPORTED, facts: {} };
-    if (allowed !== "allow") return { status: available(calls, ruled), facts: rules };
+    if (allowed !== "allow") return { status: available(calls, verdicts), facts };
     const judgment = await ask(settings, exchange, reply, open);
     // A failing service, 401 and 403 included, is no `unsupported`: older clients would switch the check off.
-    const verdicts = [...ruled, ...verdictsOf(settings, open, judgment)];
-    return { status: available(calls, verdicts), facts: { ...rules, ...factsOf(judgment) } };
+    verdicts = [...verdicts, ...verdictsOf(settings, open, judgment)];
+    return { status: available(calls, verdicts), facts: { ...facts, ...factsOf(judgment) } };
   } catch (error) {
     // A client that has gone wants no answer. Whatever else failed here, the agent's reply goes out.
     exchange.signal.throwIfAborted();
-    return { status: available(calls, ruled), facts: { ...rules, ...failureOf(error) } };
+    return { status: available(calls, verdicts), facts: { ...facts, ...failureOf(error) } };
   }
+}
+
+/** The calls that rules decide, and those that are left to the classifier. */
+function applyRules({ rules }: Settings, calls: readonly JudgeableCall[]) {
+  const ruled: [string, Ruling][] = [];
+  const open: JudgeableCall[] = [];
+  for (const call of calls) {
+    const ruling = rules(call);
+    if (ruling) ruled.push([call.id, ruling]);
+    else open.push(call);
+  }
+  return { ruled, open };
 }
 
 function verdictOfRule({ decide, reason }: Ruling): ToolUseVerdict {
@@ -111,7 +123,7 @@ function verdictsOf(
   { threshold, criteria }: Settings,
   calls: readonly JudgeableCall[],
   { answered }: JudgedCalls,
-): (readonly [string, ToolUseVerdict])[] {
+): Verdict[] {
   return calls.map(({ id }, index) => [id, verdict(answered[index] ?? { unavailable: "error" })] as const);
 
   function verdict(answer: Answered): ToolUseVerdict {
@@ -128,10 +140,7 @@ function verdictsOf(
 }
 
 /** A status with an entry for every call. One that got no verdict was not evaluated. */
-function available(
-  calls: readonly ReplyCall[],
-  verdicts: readonly (readonly [string, ToolUseVerdict])[],
-): SafeguardStatus {
+function available(calls: readonly ReplyCall[], verdicts: readonly Verdict[]): SafeguardStatus {
   const known = new Map(verdicts);
   const entryOf = (call: ReplyCall): ToolUseVerdict =>
     known.get(call.id) ?? { type: "unavailable", reason: "unavailable" in call ? call.unavailable : "error" };

@@ -4,20 +4,24 @@ import { UNKNOWN_OPTION } from "../../option-problem.js";
 import { readUpstreamUrl, UPSTREAM_URL } from "../upstream.js";
 import { type ConfigFile, readConfigFile } from "./config-file.js";
 
-/** What the gateway command is started with. */
-export interface GatewaySettings {
+/** What the command reads itself. */
+interface OwnOptions {
   readonly host: string;
   readonly port: number;
   /** `PROVIDER:NAME` of the chat model that answers, unless it is an upstream. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly classifier: string;
-  readonly fallback?: string;
+  readonly fallback?: string | undefined;
   /** The most tokens of a chat judge's reply. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
+}
+
+/** What the gateway command is started with. */
+export interface GatewaySettings extends OwnOptions {
   /** Options of the handler, which checks them. */
   readonly options: Readonly<Record<string, unknown>>;
   /** The file that gave some of them. */
-  readonly file?: ConfigFile;
+  readonly file?: ConfigFile | undefined;
 }
 
 export const USAGE = `Usage: langchain-auto-mode gateway (--upstream URL | --model PROVIDER:NAME) --classifier WHICH [options]
@@ -51,7 +55,7 @@ A flag goes before the file, and the file before a variable. GET /health answers
 const CLASSIFIER = "chat:PROVIDER:MODEL, systemone, systemone:MODEL, openai-decisions:MODEL or provenance";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-type Options = Readonly<Record<string, unknown>>;
+type Options = Partial<OwnOptions> & Readonly<Record<string, unknown>>;
 
 /**
  * Reads the command line, and the file of options that it names. `"help"` or `"version"` if that is what was
@@ -73,18 +77,19 @@ export function readCommandLine(
   const path = values.config ?? (env["AUTO_MODE_CONFIG"] || undefined);
   const file = path === undefined ? undefined : readConfigFile(path);
   const given = override(
-    readTexts((flag) => env[variableOf(flag)] || undefined, env["AUTO_MODE_MAP_MODEL"]?.split(",")),
+    readTexts(
+      // A variable that a flag replaces may hold anything, and an empty one is none.
+      (flag) => (values[flag] === undefined && env[variableOf(flag)]) || undefined,
+      (env["AUTO_MODE_MAP_MODEL"] || undefined)?.split(","),
+    ),
     file?.options ?? {},
     readTexts((flag) => values[flag], values["map-model"]),
   );
   const { host = "127.0.0.1", port = 4000, model, classifier, fallback, maxTokens, ...options } = given;
   if (model === undefined && options["upstream"] === undefined)
     fail("upstream", "is missing", "the base URL of an Anthropic-compatible service, or --model");
-  if (classifier === undefined) fail("classifier", "is missing", CLASSIFIER);
-  const settings = { host, port, model, classifier, fallback, maxTokens, options, file };
-  return Object.fromEntries(
-    Object.entries(settings).filter(([, value]) => value !== undefined),
-  ) as unknown as GatewaySettings;
+  if (classifier === undefined) return fail("classifier", "is missing", CLASSIFIER);
+  return { host, port, model, classifier, fallback, maxTokens, options, file };
 }
 
 /** All options of all layers, each of the last layer that gives it. An upstream and a model replace each other. */

@@ -9,7 +9,7 @@ import { isLoose } from "../protocol.js";
 export interface ConfigFile {
   /** As the operator wrote it. */
   readonly path: string;
-  readonly options: Readonly<Record<string, unknown>>;
+  readonly options: ConfigOptions;
 }
 
 const filled = (what: string) => z.string(what).min(1, what).optional();
@@ -39,6 +39,8 @@ const schema = z.strictObject({
   pingIntervalMs: handlers,
   maxBodyBytes: handlers,
 });
+
+type ConfigOptions = Readonly<z.output<typeof schema>>;
 
 const SECRET = /(?:key|token|secret|password|credentials?)$/i;
 
@@ -70,19 +72,19 @@ export function readConfigFile(path: string): ConfigFile {
       secret,
       `of ${path} is a secret, which this file does not hold; set the variable that the provider's package reads, as ANTHROPIC_API_KEY`,
     );
-  const file = { path, options: value };
+  let options: ConfigOptions;
   try {
-    check(schema, value, "");
+    options = check(schema, value, "");
   } catch (error) {
-    throw namingFile(error, file);
+    throw namingFile(error, { path, options: value });
   }
-  if (value["upstream"] !== undefined && value["model"] !== undefined)
+  if (options.upstream !== undefined && options.model !== undefined)
     throw new ConfigurationError("model", `of ${path} cannot be given beside upstream`);
-  return file;
+  return { path, options };
 }
 
 /** The error with the file's name in it, if it is about an option that the file gives. */
-export function namingFile(error: unknown, file: ConfigFile | undefined): unknown {
+export function namingFile(error: unknown, file: { path: string; options: object } | undefined): unknown {
   const wrong = ConfigurationError.find(error);
   const name = wrong?.option.split(/[.[]/, 1)[0] ?? "";
   if (!wrong || !file || !Object.hasOwn(file.options, name)) return error;

@@ -135,7 +135,12 @@ describe("a file of options", () => {
   });
 
   test("goes before variables, and a flag before it", () => {
-    const env = { AUTO_MODE_PORT: "1", AUTO_MODE_THRESHOLD: "0.1", AUTO_MODE_RETRIES: "1" };
+    const env = {
+      AUTO_MODE_PORT: "none",
+      AUTO_MODE_THRESHOLD: "0.1",
+      AUTO_MODE_RETRIES: "1",
+      AUTO_MODE_MAP_MODEL: "",
+    };
     const content = { port: 2, threshold: 0.2, model: "ollama:m" };
     expect(read(content, [...FINE.slice(1), "--port", "3"], env)).toMatchObject({
       port: 3,
