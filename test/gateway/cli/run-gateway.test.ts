@@ -171,6 +171,7 @@ describe("the gateway command", () => {
       OLLAMA_BASE_URL: ollama.url,
     });
     const judged = await send(url, request());
+    expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ model: "ollama:qwen3:8b" });
     const [id] = Object.values(judged.raw.match(/"id":"(?<id>[^"]+)","name":"Bash"/)?.groups ?? {});
     expect(judged.results).toEqual(available({ [String(id)]: notFlagged }));
     failing = true;
