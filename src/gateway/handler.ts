@@ -16,15 +16,18 @@ import { addVerdicts, addVerdictsToMessage } from "./verdicts.js";
 export type SafeguardsHandler = (request: Request) => Promise<Response>;
 
 /**
- * Builds a gateway in front of an Anthropic-compatible upstream. It answers the `safeguards` that
- * Claude Code's auto mode sends, for models whose service does not: a classifier judges the tool
- * calls of each reply, and the reply carries the verdicts. Everything else passes as it is.
+ * Builds a gateway in front of an Anthropic-compatible upstream, or of a chat model. It answers the
+ * `safeguards` that Claude Code's auto mode sends, for models whose service does not: rules, and a classifier
+ * where no rule decides, judge the tool calls of each reply, and the reply carries the verdicts. Everything
+ * else passes as it is.
  *
  * A failing classifier is never an error of the turn: the reply goes out, and its calls are marked as
  * not evaluated, so that the client does not run them. The handler rejects only when the client has
- * gone; an upstream that cannot be reached is a reply with status 502. It keeps no state.
+ * gone; an upstream that cannot be reached is a reply with status 502, a request that is too large one with 413.
+ * It keeps no state.
  *
- * @throws ConfigurationError when an option is wrong or unknown.
+ * @throws {ConfigurationError} when an option is wrong or unknown, and when rules hold patterns and the package
+ * `re2js` is not installed.
  *
  * @example
  * ```ts
