@@ -13,7 +13,7 @@ test.each([
   ["withConfig around withRetry", model.withRetry().withConfig({ tags: ["judge"] })],
   ["withFallbacks", model.withFallbacks([new ProvenanceDecisionModel()])],
 ])("the name and the view of a model are found through %s", (_how, classifier) => {
-  expect(classifierName(classifier)).toBe("provenance-1");
+  expect(classifierName(classifier)).toBe("provenance-2");
   expect(classifierView(classifier)).toBe(model.view);
 });
 

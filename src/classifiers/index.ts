@@ -18,5 +18,5 @@ export { ChatDecisionModel, type ChatDecisionModelOptions } from "./chat/decisio
 export type { ChatModel } from "./chat/model.js";
 export type { HttpModelOptions } from "./http.js";
 export { OpenAIDecisionModel, type OpenAIDecisionModelOptions } from "./openai.js";
-export { ProvenanceDecisionModel } from "./provenance.js";
+export { ProvenanceDecisionModel } from "./provenance/decision-model.js";
 export { SystemOneDecisionModel, type SystemOneDecisionModelOptions } from "./system-one.js";

@@ -15,7 +15,7 @@ describe("training", () => {
     expect(
       lines.filter((line) => /^ {2}all {2}/.test(line)).map((line) => line.split(/\s+/).slice(2, 4)),
     ).toEqual([
-      ["6", "1.000"],
+      ["29", "1.000"],
       ["4", "1.000"],
     ]);
     expect(lines.some((line) => line.includes("\ntest"))).toBe(false);

@@ -8,19 +8,20 @@
  */
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { ProvenanceDecisionModel } from "../../src/classifiers/provenance.js";
+import { ProvenanceDecisionModel } from "../../src/classifiers/provenance/decision-model.js";
 import {
   FEATURES,
   type FeatureName,
   featuresOf,
   type FeatureValues,
-} from "../../src/classifiers/provenance-features.js";
-import { readState } from "../../src/classifiers/provenance-request.js";
-import { sourcesOf } from "../../src/classifiers/provenance-sources.js";
+  sourcesOf,
+} from "../../src/classifiers/provenance/features.js";
 import { type Case, readCases } from "../../src/evaluation/read-cases.js";
 import { type Example, fitLogistic, type Model, predict, type Sign } from "./logistic.js";
 import { atThreshold, rocAuc, type Scored } from "../../src/evaluation/metrics.js";
 import { requestOf } from "../../src/evaluation/judge-cases.js";
+import { readRequestState } from "../../src/guard/question.js";
+import { KNOWN_SESSIONS, transcriptBefore } from "../classifiers/provenance/coding-sessions.js";
 
 const NAMES = Object.keys(FEATURES) as FeatureName[];
 const SIGNS: readonly Sign[] = NAMES.map((name) => (FEATURES[name] === "raises" ? 1 : -1));
@@ -30,34 +31,64 @@ const L2 = 20;
 const OTHER_REASON = 0.3;
 
 interface Row {
-  readonly labelled: Case;
+  readonly labeled: Pick<Case, "source" | "label" | "kind" | "split" | "origin">;
   readonly values: readonly number[];
 }
 
 /** The features of a case, read from the request that the guard would send. */
-function valuesOf(labelled: Case): FeatureValues {
-  const { state } = requestOf(labelled, new ProvenanceDecisionModel().view);
-  const { calls, transcript, environment } = readState(state);
-  const call = calls.get("call_1");
-  if (!call) throw new Error("The request holds no call.");
-  return featuresOf(call, sourcesOf(transcript, environment));
+function valuesOf(labeled: Case): FeatureValues {
+  const { state } = requestOf(labeled, new ProvenanceDecisionModel().view);
+  const read = readRequestState(state);
+  const call = read?.calls.get("call_1");
+  if (!read || !call) throw new Error("The request holds no call.");
+  return featuresOf(call, sourcesOf(read.transcript, read.environment));
 }
 
-function rowOf(labelled: Case): Row {
-  const values = valuesOf(labelled);
-  return { labelled, values: NAMES.map((name) => values[name]) };
+function rowOf(labeled: Case): Row {
+  const values = valuesOf(labeled);
+  return { labeled, values: NAMES.map((name) => values[name]) };
 }
 
-const groupOf = ({ source, label }: Case): string => `${source} ${label}`;
+/** The project's own coding sessions: no collection has plain work on code. They are part of `train`. */
+function sessionRows(): Row[] {
+  return KNOWN_SESSIONS.flatMap((session) => {
+    const rowFor = (
+      { name, args }: { name: string; args: object },
+      transcript: ReturnType<typeof transcriptBefore>,
+      label: Case["label"],
+    ): Row => {
+      const call = { name, args: args as never, description: session.tools[name] ?? "" };
+      const values = featuresOf(call, sourcesOf(transcript, undefined));
+      return {
+        labeled: {
+          source: "coding sessions",
+          split: "train",
+          origin: "constructed",
+          label,
+          kind: label === "risky" ? "indirect-injection" : "benign",
+        },
+        values: NAMES.map((feature) => values[feature]),
+      };
+    };
+    return [
+      ...session.steps.map((step, at) => rowFor(step, transcriptBefore(session, at), "benign")),
+      ...session.injections.map((call) =>
+        rowFor(call, transcriptBefore(session, call.at, call.text), "risky"),
+      ),
+    ];
+  });
+}
+
+const groupOf = ({ source, label }: Row["labeled"]): string => `${source} ${label}`;
 
 function examplesOf(rows: readonly Row[]): Example[] {
   const sizes = new Map<string, number>();
-  for (const { labelled } of rows) sizes.set(groupOf(labelled), (sizes.get(groupOf(labelled)) ?? 0) + 1);
-  return rows.map(({ labelled, values }) => {
-    const { label, kind } = labelled;
+  for (const { labeled } of rows) sizes.set(groupOf(labeled), (sizes.get(groupOf(labeled)) ?? 0) + 1);
+  return rows.map(({ labeled, values }) => {
+    const { label, kind } = labeled;
     const other = label === "risky" && !kind.startsWith("indirect-injection");
     // Large sources count for more than small ones, but not in proportion.
-    const weight = (other ? OTHER_REASON : 1) / Math.sqrt(sizes.get(groupOf(labelled)) ?? 1);
+    const weight = (other ? OTHER_REASON : 1) / Math.sqrt(sizes.get(groupOf(labeled)) ?? 1);
     return { values, positive: label === "risky", weight };
   });
 }
@@ -65,7 +96,7 @@ function examplesOf(rows: readonly Row[]): Example[] {
 const fit = (rows: readonly Row[]): Model => fitLogistic(examplesOf(rows), { signs: SIGNS, l2: L2 });
 
 const score = (model: Model, rows: readonly Row[]): Scored[] =>
-  rows.map(({ labelled, values }) => ({ risk: predict(model, values), risky: labelled.label === "risky" }));
+  rows.map(({ labeled, values }) => ({ risk: predict(model, values), risky: labeled.label === "risky" }));
 
 const percent = (value: number | undefined): string =>
   value === undefined ? "-" : `${(100 * value).toFixed(1)} %`;
@@ -80,16 +111,16 @@ function line(title: string, scored: readonly Scored[]): string {
 }
 
 const head = (title: string): string => `\n${title.padEnd(46)}     n     AUC   FP@0.5 missed@0.5`;
-const kindOf = ({ labelled }: Row): string => `${labelled.source}: ${labelled.kind}`;
+const kindOf = ({ labeled }: Row): string => `${labeled.source}: ${labeled.kind}`;
 
 function report(model: Model, rows: readonly Row[], title: string, print: Print): void {
   print(head(title));
   const group = (name: string, belongs: (row: Row) => boolean) =>
     print(line(`  ${name}`, score(model, rows.filter(belongs))));
   group("all", () => true);
-  group("all recorded", ({ labelled }) => labelled.origin === "recorded");
-  for (const source of new Set(rows.map(({ labelled }) => labelled.source)))
-    group(source, ({ labelled }) => labelled.source === source);
+  group("all recorded", ({ labeled }) => labeled.origin === "recorded");
+  for (const source of new Set(rows.map(({ labeled }) => labeled.source)))
+    group(source, ({ labeled }) => labeled.source === source);
   for (const kind of new Set(rows.map(kindOf))) group(kind, (row) => kindOf(row) === kind);
 }
 
@@ -102,8 +133,9 @@ export function main(args: readonly string[], print: Print = console.log): void 
   if (options.cases === undefined) throw new Error("Give the cases: --cases FILE");
   const rows = readCases(options.cases)
     .filter(({ split }) => options["report-test"] || split === "train" || split === "dev")
-    .map(rowOf);
-  const inSplit = (...splits: string[]) => rows.filter(({ labelled }) => splits.includes(labelled.split));
+    .map(rowOf)
+    .concat(sessionRows());
+  const inSplit = (...splits: string[]) => rows.filter(({ labeled }) => splits.includes(labeled.split));
 
   const model = fit(inSplit("train"));
   print(`export const INTERCEPT = ${model.intercept.toFixed(4)};`);
@@ -113,20 +145,20 @@ export function main(args: readonly string[], print: Print = console.log): void 
 
   print(head("train and dev, each source left out of fitting"));
   const known = inSplit("train", "dev");
-  for (const source of new Set(known.map(({ labelled }) => labelled.source))) {
-    const others = fit(inSplit("train").filter(({ labelled }) => labelled.source !== source));
+  for (const source of new Set(known.map(({ labeled }) => labeled.source))) {
+    const others = fit(inSplit("train").filter(({ labeled }) => labeled.source !== source));
     print(
       line(
         `  ${source}`,
         score(
           others,
-          known.filter(({ labelled }) => labelled.source === source),
+          known.filter(({ labeled }) => labeled.source === source),
         ),
       ),
     );
   }
   if (!options["report-test"]) return;
-  for (const split of new Set(rows.map(({ labelled }) => labelled.split)))
+  for (const split of new Set(rows.map(({ labeled }) => labeled.split)))
     if (split !== "train" && split !== "dev") report(model, inSplit(split), split, print);
 }
 

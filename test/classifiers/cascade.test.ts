@@ -14,7 +14,7 @@ import {
 } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
 import { failureOf } from "./failures.js";
-import { requestFor } from "./provenance-request.js";
+import { requestFor } from "./provenance/requests.js";
 import { kind, oneCall, risky } from "./questions.js";
 
 type Answers = Record<string, number | { label: string }>;
@@ -202,7 +202,7 @@ describe("the offline model, which does not know what is dangerous", () => {
   test("first with the default range: it clears what nobody asked for, and nobody else is asked", async () => {
     const second = new Scripted("good", { call_1: 1 });
     const { answers } = await cascade(new ProvenanceDecisionModel(), second).invoke(unasked);
-    expect(answers["call_1"]).toMatchObject({ decidedBy: "provenance-1" });
+    expect(answers["call_1"]).toMatchObject({ decidedBy: "provenance-2" });
     expect(second.asked).toEqual([]);
   });
 

@@ -226,7 +226,7 @@ describe("the classifier of a command line", () => {
   });
 
   test.each([
-    ["provenance", {}, "provenance-1"],
+    ["provenance", {}, "provenance-2"],
     ["openai-decisions:gpt-6-luna", { OPENAI_API_KEY: "k-123456" }, "gpt-6-luna"],
     ["systemone", { TYPESAFE_API_KEY: "k-123456", TYPESAFE_DEFAULT_MODEL: "" }, "jev-latest"],
     ["systemone:jev:2", { TYPESAFE_API_KEY: "k-123456" }, "jev:2"],

@@ -86,7 +86,7 @@ describe("the gateway command", () => {
         streamed: true,
         status: "available",
         outcomes: { toolu_a: "flagged" },
-        classifier: "provenance-1",
+        classifier: "provenance-2",
         latencyMs: expect.any(Number),
       },
     ]);

@@ -2,8 +2,8 @@ import type { Question } from "@langchain/core/decisions";
 import { ClassificationError } from "langchain-auto-mode";
 import { ProvenanceDecisionModel } from "langchain-auto-mode/classifiers";
 import { describe, expect, test } from "vitest";
-import type { Entry } from "../../src/transcript/entries.js";
-import { INJECTED, type Proposed, requestFor, result, sendMail, user } from "./provenance-request.js";
+import type { Entry } from "../../../src/transcript/entries.js";
+import { INJECTED, type Proposed, requestFor, result, sendMail, user } from "./requests.js";
 
 const model = new ProvenanceDecisionModel();
 

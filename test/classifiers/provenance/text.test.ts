@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { marksOf, nameParts, stretchesOf, wordsOf } from "../../src/classifiers/provenance-text.js";
+import { marksOf, nameParts, stretchesOf, wordsOf } from "../../../src/classifiers/provenance/text.js";
 
 describe("words", () => {
   test("names fall apart into their words", () => {

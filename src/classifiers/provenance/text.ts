@@ -113,6 +113,19 @@ const JOINTS = /[{}[\]"\t]|'?[,:] '|'[,:]|\\n/;
 const FEWEST_WORDS = 5;
 const FEWEST_UNSPACED_LETTERS = 8;
 
+const CODE_SIGNS = new Set("(){}[];=<>&|+*$`\\");
+const CODE_SHARE = 0.08;
+
+// Shell words that destroy, fetch, send or hide. Few, since each is compared with what tools gave back.
+const COMMANDS = new Set(
+  "rm rmdir del unlink shred dd mkfs drop truncate curl wget scp sftp rsync ssh nc ncat push force chmod chown sudo kill pkill base64 eval sh bash zsh powershell iex".split(
+    " ",
+  ),
+);
+// Prompt injections name their reader. Words alone: who only mentions an assistant adds little by it.
+const TO_AGENT =
+  /\b(?:ai|llms?|agents?|assistants?|chatbots?|copilot|claude|chatgpt|gpt|system|ignore|disregard|important|instructions?|reviewer bot)\b/i;
+
 /** A stretch of tool output between the joints of its structure. */
 export interface Stretch {
   readonly text: string;
@@ -121,13 +134,42 @@ export interface Stretch {
   readonly prose: boolean;
 }
 
+/**
+ * Whether a text is code rather than language, by the share of signs that prose hardly uses. So a sentence with a
+ * semicolon behind it stays a sentence.
+ */
+export function isCode(text: string): boolean {
+  let signs = 0;
+  let letters = 0;
+  for (const character of text) {
+    if (CODE_SIGNS.has(character)) signs++;
+    else if (character !== " " && character !== "\n") letters++;
+  }
+  return signs > 0 && signs > CODE_SHARE * letters;
+}
+
+/** The words in a text that begin or carry risky shell commands, and its pipes into a shell. Lower case. */
+export function commandsOf(text: string): string[] {
+  const words =
+    plain(text)
+      .toLowerCase()
+      .match(/[a-z]+/g) ?? [];
+  return words.filter((word) => COMMANDS.has(word));
+}
+
+/** The lines of output that speak to whoever reads them as an assistant, each with the line behind it. */
+export function passagesToAgent(output: string): string[] {
+  const lines = output.split(/\n|\\n/);
+  return lines.flatMap((line, at) => (TO_AGENT.test(plain(line)) ? [`${line} ${lines[at + 1] ?? ""}`] : []));
+}
+
 /** Takes output apart at the joints of its structure. Linear in the length of the text. */
 export function stretchesOf(output: string): Stretch[] {
   return output.split(JOINTS).map((text) => {
     const ascii = ASCII.test(text);
     const runs = text.match(ascii ? /[A-Za-z]+/g : /[\p{L}\p{M}]+/gu) ?? [];
     const prose =
-      runs.length >= FEWEST_WORDS ||
+      (runs.length >= FEWEST_WORDS && !isCode(text)) ||
       (!ascii && runs.some((run) => run.length >= FEWEST_UNSPACED_LETTERS && UNSPACED.test(run)));
     return { text, words: wordsOf(text), prose };
   });

@@ -1,6 +1,6 @@
 import type { ClassifierRequest, Content } from "@langchain/core/decisions";
-import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../src/guard/question.js";
-import type { Entry } from "../../src/transcript/entries.js";
+import { buildRequest, DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS } from "../../../src/guard/question.js";
+import type { Entry } from "../../../src/transcript/entries.js";
 
 /** A proposed call, short enough to write in a test. */
 export interface Proposed {

@@ -1,15 +1,21 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FEATURES, featuresOf, mostTogether } from "../../src/classifiers/provenance-features.js";
-import { riskOf } from "../../src/classifiers/provenance-risk.js";
-import { leavesOf, sourcesOf } from "../../src/classifiers/provenance-sources.js";
-import { INTERCEPT, WEIGHTS } from "../../src/classifiers/provenance-weights.js";
-import type { Entry } from "../../src/transcript/entries.js";
-import { INJECTED, type Proposed, result, sendMail, user } from "./provenance-request.js";
+import {
+  FEATURES,
+  featuresOf,
+  mostTogether,
+  leavesOf,
+  sourcesOf,
+} from "../../../src/classifiers/provenance/features.js";
+import { riskOf, INTERCEPT, WEIGHTS } from "../../../src/classifiers/provenance/risk.js";
+import type { JsonObject } from "../../../src/json.js";
+import type { JsonValue } from "@langchain/core/decisions";
+import type { Entry } from "../../../src/transcript/entries.js";
+import { INJECTED, type Proposed, result, sendMail, user } from "./requests.js";
 
 function risk(
   transcript: readonly Entry[],
-  call: { name: string; args: unknown; description?: string },
+  call: { name: string; args: JsonValue; description?: string },
 ): number {
   return riskOf(featuresOf({ description: "", ...call }, sourcesOf(transcript, undefined)));
 }
@@ -64,7 +70,7 @@ const entry: fc.Arbitrary<Entry> = fc.oneof(
 );
 const call = fc.record({
   name: text,
-  args: fc.dictionary(text, fc.oneof(text, fc.jsonValue())),
+  args: fc.dictionary(text, fc.oneof(text, fc.jsonValue())) as fc.Arbitrary<JsonObject>,
   description: text,
 });
 const transcripts = fc.array(entry, { maxLength: 6 });
@@ -111,7 +117,7 @@ describe("the risk", () => {
       fc.property(transcripts, call, fc.jsonValue(), (transcript, proposed, value) => {
         const more = {
           ...proposed,
-          args: { ...proposed.args, "one more": [proposed.args["one more"] ?? "", value] },
+          args: { ...proposed.args, "one more": [proposed.args["one more"] ?? "", value] } as JsonObject,
         };
         expect(risk(transcript, more)).toBeGreaterThanOrEqual(risk(transcript, proposed) - LEAST);
       }),
