@@ -10,7 +10,7 @@ export interface Deadline {
 
 /**
  * Runs a task that ends when it is done, when the caller aborts or when the time is over, whichever comes
- * first. It settles then whatever the task does: what comes of the task later, a rejection included, is
+ * first. It settles then whatever the task does: a later result or rejection of the task is
  * ignored. The task gets a signal that aborts with the same reason.
  *
  * @throws the signal's reason on abort, the timeout's error when the time is over, else what the task throws.

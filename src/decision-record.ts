@@ -92,7 +92,7 @@ export interface DecisionDetails {
   };
   /** The tool that would run. */
   readonly tool: {
-    /** What the model and the classifier are told of it. */
+    /** What the model and the classifier read about it. */
     readonly description?: string;
   };
   /** The entries of the view, oldest first, without the judged call. */

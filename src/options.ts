@@ -163,7 +163,7 @@ export interface AutoModeOptions {
    */
   view?: Partial<MonitorView>;
   /**
-   * The operator's word, which the classifier reads beside the conversation: working directory, trusted
+   * The operator's word, which the classifier reads in addition to the conversation: working directory, trusted
    * directories, allow and deny rules, git branch. Its rules and trusted directories may authorize a call.
    *
    * @default none

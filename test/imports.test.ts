@@ -105,7 +105,7 @@ describe("the import check", () => {
     expect(violations(graph, rules)).toEqual([complaint]);
   });
 
-  test("tells what is imported for types alone from what is needed to run", () => {
+  test("distinguishes what is imported for types alone from what is needed to run", () => {
     const code = `
       import type { A } from "a";
       import { type B } from "b";

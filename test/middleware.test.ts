@@ -76,7 +76,7 @@ async function told(scene: Partial<Scene>): Promise<string> {
   return textOf(answerTo(messages, "a"));
 }
 
-describe("what a blocked agent is told", () => {
+describe("what a blocked agent reads", () => {
   test("by default: which call, that it did not run, and what to do; no score, no other tool, no question", async () => {
     const text = await told({ options: { instructions: "SECRET QUESTION" } });
     expect(text).toMatch(/blocked the call to delete_file: it did not run/);

@@ -27,7 +27,7 @@ const OPTIONAL =
 const ALL_UNDEFINED = Object.fromEntries(OPTIONAL.split(" ").map((name) => [name, undefined]));
 
 describe("the defaults", () => {
-  test("are those that the options' own documentation tells", () => {
+  test("are those that the options' own documentation says", () => {
     expect(resolve()).toEqual({
       selection: expect.any(ToolSelection) as unknown,
       general: { criteria: DEFAULT_CRITERIA, instructions: DEFAULT_INSTRUCTIONS, threshold: 0.5 },

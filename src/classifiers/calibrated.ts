@@ -182,7 +182,7 @@ function readCalibration(given: unknown): Calibration {
  * Chat models in particular give risks that are no probabilities: of the calls that they give 0.9, far fewer
  * or far more than nine in ten may be risky. A calibration changes the numbers and never their order, so it
  * finds no risky call that the model does not; with it a threshold means what it says. Fit one with
- * `npx langchain-auto-mode evaluate FILE --calibration calibration.json`, and set the threshold anew after it.
+ * `npx langchain-auto-mode evaluate FILE --calibration calibration.json`, and set the threshold again after it.
  *
  * Corrected are all answers of type `noul`. Everything else stays: other answers, explanations, usage, the
  * request's id, the model's name and its `view`. What is no probability is not made one, and a question

@@ -106,7 +106,7 @@ function openNow(file: string): void {
   }
 }
 
-/** Opened anew for each line, so that a log that is moved away begins a new file. */
+/** Opened for each line, so that a log that is moved away begins a new file. */
 async function append(file: string, line: string): Promise<void> {
   const handle = await open(file, "a", 0o600);
   try {

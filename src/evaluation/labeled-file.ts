@@ -25,7 +25,7 @@ export interface CaseLine {
 
 /**
  * A file of cases in which labels are set. A label replaces the value of one member of one line; every other byte of
- * the file stays, whatever it is. Each change is written to a new file beside it that then takes its place, so that
+ * the file stays, whatever it is. Each change is written to a new file next to it that then replaces it, so that
  * at any moment the file is whole.
  */
 export class LabeledFile {

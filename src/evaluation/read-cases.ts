@@ -153,7 +153,7 @@ export interface EvaluationCase {
   readonly risky: boolean | undefined;
   readonly tool: string;
   readonly description: string | undefined;
-  /** `undefined` where the line holds no arguments: such a case cannot be judged anew. */
+  /** `undefined` where the line holds no arguments: such a case cannot be judged again. */
   readonly args: JsonObject | undefined;
   readonly environment: JsonValue | undefined;
   /** The conversation as a classifier with this view reads it. `undefined` where the line holds none. */

@@ -23,7 +23,7 @@ export interface ReadBody {
   };
 }
 
-/** What of the messages API a path stands for, below whatever path the gateway is mounted at. */
+/** Which endpoint of the messages API a path is, whatever path the gateway is mounted at. */
 export function endpointOf(pathname: string): "messages" | "count_tokens" | undefined {
   if (pathname.endsWith("/v1/messages")) return "messages";
   return pathname.endsWith("/v1/messages/count_tokens") ? "count_tokens" : undefined;

@@ -1,4 +1,4 @@
-// Edits of JSON text that leave every other byte alone. Parsing and writing anew would round large
+// Edits of JSON text that leave every other byte alone. Parsing and writing again would round large
 // numbers in tool schemas and arguments, which the client and the model are to get as they were.
 
 const CLOSING_BRACE = 0x7d;
@@ -26,7 +26,7 @@ export function removeMember(objectText: string, name: string): string {
   return text;
 }
 
-/** A member with one of the commas beside it. */
+/** A member with one of the commas next to it. */
 function findMember(text: string, name: string): Span | undefined {
   let depth = 0;
   let start = -1;

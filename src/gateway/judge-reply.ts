@@ -18,7 +18,7 @@ import type { JudgeReply } from "./verdicts.js";
 
 /** What a reply answers. */
 export interface Exchange {
-  /** Makes the client's request anew, for the operator's `allow`. */
+  /** Makes the client's request again, for the operator's `allow`. */
   readonly request: () => Request;
   readonly conversation: Conversation;
   readonly environment: () => JsonValue | undefined;

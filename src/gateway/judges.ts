@@ -71,7 +71,7 @@ export async function askJudges(
   const answers = new Map(open.map((call, index) => [call, second.answered[index]]));
   const answered = first.answered.map((answer, index) => {
     const other = answers.get(index);
-    // Where nobody answered, the first classifier's reason stands.
+    // Where nobody answered, the first classifier's reason counts.
     return other === undefined || isOpen(other) ? answer : other;
   });
   const isFirstUsed = open.length < count;

@@ -28,7 +28,7 @@ export interface SafeguardsOptions {
   upstream?: string | URL | ((request: Request) => Promise<Response>);
   /**
    * A LangChain chat model that answers instead of an upstream: one that can call tools, or a function that makes
-   * one for each request from the request's `maxTokens`, `temperature` and `topP`. Not beside `upstream`.
+   * one for each request from the request's `maxTokens`, `temperature` and `topP`. Not together with `upstream`.
    *
    * @default none
    * @example

@@ -110,7 +110,7 @@ export type ReplyCall = JudgeableCall | UnjudgeableCall;
 const CUT_OFF = new Set(["max_tokens", "model_context_window_exceeded"]);
 
 /**
- * The calls that the client is to run, one for each id. Calls that share an id cannot be told apart
+ * The calls that the client is to run, one for each id. Calls that share an id cannot be distinguished
  * by a verdict keyed by id: none of them is judged, none runs. A call without an id gets no entry,
  * and the client does not run it either.
  */

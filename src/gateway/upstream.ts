@@ -209,13 +209,13 @@ function isName(text: string): boolean {
 
 /**
  * The headers that a request takes along to the upstream. `host` is the upstream's own, the length
- * is written anew, and `expect` was answered by the server that took the request in.
+ * is rewritten, and `expect` was answered by the server that took the request in.
  */
 export function requestHeaders(headers: Headers): Headers {
   return withoutHops(headers, ["host", "content-length", "expect"]);
 }
 
-/** The headers that a reply takes along to the client. Its length is written anew. */
+/** The headers that a reply takes along to the client. Its length is set again. */
 function replyHeaders(headers: Headers): Headers {
   return withoutHops(headers, ["content-length"]);
 }

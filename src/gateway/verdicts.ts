@@ -38,7 +38,7 @@ export async function* addVerdicts(
           held = undefined;
         }
         if (type === "message_delta" && data && !reply.hasOwnResults) {
-          // Only what follows tells whether it is the final one.
+          // Only what follows shows whether it is the final one.
           held = { block, data, behind: [] };
         } else if (held && (block.event === undefined || type === "ping")) {
           held.behind.push(block.bytes);
@@ -162,7 +162,7 @@ const CR = 13;
 
 /**
  * Cuts an event stream, as its chunks arrive, into blocks that can be passed on or held back. The bytes are
- * never written anew. Lines are decoded whole, so that characters split across chunks come together first.
+ * never rewritten. Lines are decoded whole, so that characters split across chunks come together first.
  */
 export class EventSplitter {
   // Bytes of the line and of the event that are not yet complete.

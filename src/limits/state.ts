@@ -157,7 +157,7 @@ export interface StateKeys {
 /** What the guard remembers of the thread, as it was before the current step. */
 export function threadOf(state: object, keys: Pick<StateKeys, "thread">): ThreadState {
   const thread = (state as Record<string, unknown>)[keys.thread] as Partial<ThreadState> | undefined;
-  // A checkpoint of version 0.1 holds the counts in another form. They begin anew.
+  // A checkpoint of version 0.1 holds the counts in another form. They start again from zero.
   return thread?.limitStatus ? (thread as ThreadState) : INITIAL;
 }
 
@@ -191,7 +191,7 @@ function merge(known: readonly CountedCall[], added: readonly CountedCall[]): re
   const last = known.at(-1);
   const first = added[0];
   if (!first) return known;
-  // Most often the host applies the calls in their order. Sorting anew for each would add up in a large step.
+  // Most often the host applies the calls in their order. Sorting again for each would add up in a large step.
   if (added.length === 1 && (!last || inOrder(last, first) < 0)) return [...known, first];
   const byKey = new Map(known.map((call) => [call.key, call]));
   // A node that is entered again overwrites what it reported before, so that nothing counts twice.

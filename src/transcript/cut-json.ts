@@ -116,7 +116,7 @@ function prune({ value, length, parts }: Measured, max: number): JsonValue {
   const count = countThatFit(parts, room);
   if (count === 0) return fitText(`[${parts.length} ${isList ? "items" : "keys"} left out]`, max);
   const isCut = count < parts.length;
-  // The marker's own key must not fall upon another.
+  // The marker's own key must not replace another.
   const kept = parts.slice(0, count).filter(({ key }) => !isCut || key !== MARKER_KEY);
   const marker = `[${parts.length - kept.length} left out]`;
   const overhead = kept.reduce((sum, part) => sum + part.overhead, 0);

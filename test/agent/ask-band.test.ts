@@ -97,7 +97,7 @@ describe.each(VERSIONS)("three outcomes by risk, %s", (version) => {
     ]);
   });
 
-  test("a call in the band that was changed on its way cannot wait: it is blocked, and told that it needs approval", async () => {
+  test("a call in the band that was changed on its way cannot wait: it is blocked, and its answer says that it needs approval", async () => {
     const { messages, box, records } = await play({
       version,
       turns: [del("/0/a", "a"), "end"],
@@ -139,7 +139,7 @@ describe.each(VERSIONS)("three outcomes by risk, %s", (version) => {
     expect(ConfigurationError.find(await rejection(scene.invoke()))?.option).toBe("checkpointer");
   });
 
-  test("beside a failed check that ends the run nobody is asked: the call is blocked", async () => {
+  test("next to a failed check that ends the run nobody is asked: the call is blocked", async () => {
     const classifier = fakeDecisionModel().always(({ args }) => (args.path === "/down" ? undefined : 0.4));
     const { start, state } = stageAsking({
       version,

@@ -95,7 +95,7 @@ describe.each(VERSIONS)("a run that asks a person ends, %s", (version) => {
     expect(model.callCount).toBe(1);
   });
 
-  test("at the limit what can be asked is asked, beside a block by precheck", async () => {
+  test("at the limit what can be asked is asked, next to a block by precheck", async () => {
     const { start, decide, box } = stageAsking({
       version,
       turns: [[del("/never", "a"), del("/risky", "b")], "end"],

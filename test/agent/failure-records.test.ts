@@ -26,7 +26,7 @@ describe.each(VERSIONS)("records tell failures apart, %s", (version) => {
     return records[0];
   };
 
-  test("a provider's HTTP status is told", async () => {
+  test("a provider's HTTP status is reported", async () => {
     const classifier = fakeDecisionModel().respondWith(() => {
       throw providerError({ status: 429 });
     });
@@ -38,7 +38,7 @@ describe.each(VERSIONS)("records tell failures apart, %s", (version) => {
     });
   });
 
-  test("a network's error code is told", async () => {
+  test("a network's error code is reported", async () => {
     const classifier = fakeDecisionModel().respondWith(() => {
       throw new Error("fetch failed", { cause: providerError({ code: "ECONNREFUSED" }) });
     });

@@ -172,7 +172,7 @@ describe.each(VERSIONS)("what a tool does passes through, %s", (version) => {
     for (const { own, shown } of again) expect(shown).not.toContain(own.replace("/changed", ""));
   });
 
-  test("beside a blocked call: the block counts once, although the node is entered again", async () => {
+  test("next to a blocked call: the block counts once, although the node is entered again", async () => {
     const asking = tool(() => `answered ${String(interrupt("really?"))}`, { ...NAMED, name: "ask_first" });
     const box = toolBox();
     const scene = stage({
@@ -441,7 +441,7 @@ describe.each(VERSIONS)("the state of the agent, %s", (version) => {
     ["a tool's", byTool, byTool[0]?.name ?? ""],
     ["the provider's", providerStrategy(schema), ""],
   ])(
-    "a structured response by %s strategy comes out, beside calls of both kinds",
+    "a structured response by %s strategy comes out, next to calls of both kinds",
     async (_whose, strategy, name) => {
       const box = toolBox();
       const calls = name === "" ? [] : [call(name, { answer: "42" }, "x")];
@@ -513,7 +513,7 @@ describe.each(VERSIONS)("the state of the agent, %s", (version) => {
     ]);
   });
 
-  test("a call that is blocked after it was changed counts; an allowed call beside it ends no count of blocks", async () => {
+  test("a call that is blocked after it was changed counts; an allowed call next to it ends no count of blocks", async () => {
     const scene = stage({
       version,
       turns: [[del("/a", "a"), del("/ok", "b")], "end"],

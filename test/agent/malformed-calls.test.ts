@@ -46,7 +46,7 @@ describe.each(VERSIONS)("a call that cannot be judged never runs, %s", (version)
     expect(await refused(calls, /has no id/)).toEqual(nothing(1));
   });
 
-  test("one id for two calls: neither runs, both are told", async () => {
+  test("one id for two calls: neither runs, both get an answer that says so", async () => {
     expect(await refused([del("/a", "same"), del("/b", "same")], /same id/)).toEqual(nothing(2));
   });
 

@@ -152,7 +152,7 @@ describe.each(VERSIONS)("a tool that fails, %s", (version) => {
   test.each<[string, () => Around]>([
     ["outside", () => ({ outside: [any(catchErrors())] })],
     ["inside", () => ({ inside: [any(catchErrors())] })],
-  ])("and is caught %s the guard: the agent is told, and no block is counted", async (_place, around) => {
+  ])("and is caught %s the guard: the agent reads about it, and no block is counted", async (_place, around) => {
     const { made } = flaky(9);
     const { start, state } = stageAsking({
       version,
@@ -181,7 +181,7 @@ describe.each(VERSIONS)("a tool that fails, %s", (version) => {
   });
 });
 
-describe.each(VERSIONS)("a human in the loop beside the guard, %s", (version) => {
+describe.each(VERSIONS)("a human in the loop next to the guard, %s", (version) => {
   const places = ["outside", "inside"] as const;
 
   test.each(places)("%s: both ask, each about its own call, and nothing runs twice", async (place) => {

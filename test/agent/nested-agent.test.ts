@@ -35,7 +35,7 @@ describe.each(VERSIONS)("an agent as a node of a larger graph, %s", (version) =>
     return records.map(({ counters }) => counters.totalBlocks);
   }
 
-  test("without persistence of its own begins its total anew at each run", async () => {
+  test("without persistence of its own begins its total again at each run", async () => {
     expect(await totals({})).toEqual([1, 1]);
   });
 

@@ -56,7 +56,7 @@ describe.each(VERSIONS)("one request for each step, %s", (version) => {
     expect(box.ran.map(({ name }) => name)).toEqual(["delete_file"]);
   });
 
-  test("unlisted calls run beside it; they are in the transcript and not among the judged calls", async () => {
+  test("unlisted calls run next to it; they are in the transcript and not among the judged calls", async () => {
     const classifier = fakeDecisionModel().respond(0.9);
     const { box, messages } = await play({
       version,

@@ -281,7 +281,7 @@ describe.each(VERSIONS)("the guard's state, %s", (version) => {
     expect(Object.keys(result).filter((key) => key.includes("autoMode"))).toEqual([]);
   });
 
-  test("is told apart by label: two guards in one agent count each for itself", async () => {
+  test("is distinguished by label: two guards in one agent count each for itself", async () => {
     const { start, agent, config } = stageHalting({
       version,
       turns: [[del("/x"), call("send_mail", { to: "a", body: "b" })], "end"],

@@ -76,7 +76,7 @@ describe.each(VERSIONS)("decision records, %s", (version) => {
     for (const record of records) expect(record).not.toHaveProperty("risk");
   });
 
-  test("calls that can be neither judged nor run have one each, although they cannot be told apart", async () => {
+  test("calls that can be neither judged nor run have one each, although they cannot be distinguished", async () => {
     const calls: Proposed[] = [
       { name: "delete_file", args: { path: "a" } },
       { name: "delete_file", args: { path: "a" } },
@@ -122,7 +122,7 @@ describe.each(VERSIONS)("decision records, %s", (version) => {
     expect(records).toMatchObject([{ argsDigest: sha256('{"path":"/changed"}'), executed: "judged again" }]);
   });
 
-  test("the reason is a kind; the classifier's own words stand in the feedback alone", async () => {
+  test("the reason is a kind; the classifier's own words are in the feedback alone", async () => {
     const { records, messages } = await play({
       version,
       turns: [del("/a", "a"), "end"],
@@ -228,7 +228,7 @@ describe.each(VERSIONS)("a listener, %s", (version) => {
     expect(rejected).not.toHaveBeenCalled();
   });
 
-  test("cannot change what others are told", async () => {
+  test("cannot change what others read", async () => {
     const { messages } = await play({
       version,
       turns: [del("/a", "a"), "end"],

@@ -128,7 +128,7 @@ describe.each(VERSIONS)("the guarded calls of an all-or-none step, %s", (version
     expect(answerCounts(messages)).toEqual({ a: 1, b: 1 });
   });
 
-  test("that all wait are each the person's to decide: an approved one runs beside a rejected one", async () => {
+  test("that all wait are each the person's to decide: an approved one runs next to a rejected one", async () => {
     const { start, decide, box } = stageTogether({
       version,
       turns: [[del("/x"), del("/y")], "end"],
@@ -151,7 +151,7 @@ describe.each(VERSIONS)("the guarded calls of an all-or-none step, %s", (version
 });
 
 describe.each(VERSIONS)("independent calls of a step, %s", (version) => {
-  test("run beside a blocked one: the default", async () => {
+  test("run next to a blocked one: the default", async () => {
     const { start, box } = stageAsking({
       version,
       classifier: byPath(),

@@ -9,7 +9,7 @@ import { del, read } from "../kit/model.js";
 
 const CONFIG = { configurable: { thread_id: "t" } };
 
-describe.each(VERSIONS)("allowed calls beside each other, %s", (version) => {
+describe.each(VERSIONS)("allowed calls in parallel, %s", (version) => {
   test("their results go on as the tools gave them", async () => {
     const results: unknown[] = [];
     const outside = onToolCall(async (request, handler) => {

@@ -129,7 +129,7 @@ describe("the conversation", () => {
     expect(JSON.stringify(request.transcript).length).toBeLessThan(25_000);
   });
 
-  test("an image of two megabytes is a short marker, and the words beside it stay", async () => {
+  test("an image of two megabytes is a short marker, and the words next to it stay", async () => {
     const data = "A".repeat(2_000_000);
     const image = new HumanMessage({
       content: [
@@ -160,7 +160,7 @@ describe("the conversation", () => {
     ["calls and results alone", exchange(1, "x")],
     ["a system message alone", [new SystemMessage("SYSTEM-WORDS")]],
     ["nothing at all", []],
-  ])("%s: the classifier is told that no user spoke, and is shown no consent", async (_what, history) => {
+  ])("%s: the classifier reads that no user spoke, and is shown no consent", async (_what, history) => {
     const request = await requestAfter(history);
     expect(request.transcript).toContainEqual(expect.objectContaining({ from: "no_user_message" }));
     expect(textsOf(request, "user")).toEqual([]);

@@ -6,7 +6,7 @@ const folder = makeFolder();
 afterAll(() => folder.remove());
 
 describe("training", () => {
-  test("weights and figures come out for cases that are told apart easily, and leave the other splits alone", () => {
+  test("weights and figures come out for cases that are distinguished easily, and leave the other splits alone", () => {
     const lines: string[] = [];
     const dev = CASES.slice(0, 4).map((one) => ({ ...one, split: "dev", source: "other" }));
     train(["--cases", folder.write("train.jsonl", toLines([...CASES, ...dev]))], (text) => lines.push(text));

@@ -62,7 +62,7 @@ const cascade = (first: CascadeStage, second: CascadeStage, escalate?: [number, 
   new CascadeDecisionModel({ first, second, ...(escalate === undefined ? {} : { escalate }) });
 
 describe("what goes on to the second model", () => {
-  test("only the questions in the range, both ends included, whose answer then stands", async () => {
+  test("only the questions in the range, both ends included, whose answer then counts", async () => {
     const first = new Scripted("fast", { call_1: 0.0999, call_2: 0.1, call_3: 1 });
     const second = new Scripted("good", { call_1: 1, call_2: 0.02, call_3: 0.97 });
     const response = await cascade(first, second).invoke(request);
@@ -269,7 +269,7 @@ describe("failures", () => {
     expect(response.choices.kind.choice).toBe("none");
   });
 
-  test("of the second is one of what it was asked; the rest stands", async () => {
+  test("of the second is one of what it was asked; the rest counts", async () => {
     const failure = new ClassificationError("timeout", { answers: { call_2: answer(0.8) }, status: 504 });
     const first = new Scripted("fast", { call_1: 0.01, call_2: 0.5, call_3: 0.5 });
     const error = await failureOf(cascade(first, new Scripted("good", () => failure)).invoke(request));
@@ -358,7 +358,7 @@ describe("the view", () => {
     });
   });
 
-  test("a model that names none reads the default beside the other's", () => {
+  test("a model that names none reads the default next to the other's", () => {
     expect(viewOf({ channels: ["toolResults"], mostRecent: 1 })).toMatchObject({
       channels: ["user", "toolCalls", "subagentReports", "toolResults"],
       mostRecent: 30,

@@ -53,7 +53,7 @@ export function threadsOutlive(name: string, open: OpenStore): void {
     };
 
     describe("another process takes the thread over", () => {
-      test("with its counts: the total goes on, the row begins anew with the turn", async () => {
+      test("with its counts: the total goes on, the count in a row starts again with the turn", async () => {
         const scene = sceneOf({
           fallback: "halt",
           limits: { consecutiveBlocks: 2, totalBlocks: 3 },
@@ -210,7 +210,7 @@ export function threadsOutlive(name: string, open: OpenStore): void {
         expect(pathsOf(scene, "started")).toEqual([]);
       });
 
-      test("while a person is asked: the question stands, and its answer starts what it approves, once", async () => {
+      test("while a person is asked: the question stays open, and its answer starts what it approves, once", async () => {
         const scene = sceneOf({ turns: [[del("/x", "1"), del("/ok", "2"), read("/r", "3")], "end"] });
         victim = new Worker(place);
         expect((await victim.tell(scene, say("Begin."))).asked).toEqual(["/x"]);
@@ -235,7 +235,7 @@ export function threadsOutlive(name: string, open: OpenStore): void {
         expect(pathsOf(scene, "judged")).toHaveLength(3);
       });
 
-      test("while an approved call runs, and a new message comes: the agent is not told that it did not run", async () => {
+      test("while an approved call runs, and a new message comes: the agent does not read that it did not run", async () => {
         const scene = sceneOf({ turns: [[del("/x-stuck", "1")], "end"] });
         await first.tell(scene, say("Begin."));
         await dies(scene, decide(approve), [scene, "started", "/x-stuck"]);

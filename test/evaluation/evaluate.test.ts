@@ -80,7 +80,7 @@ const json = async (...args: string[]): Promise<Printed> => {
   return JSON.parse(printed) as Printed;
 };
 
-describe("judging cases anew", () => {
+describe("judging cases again", () => {
   test("the offline model through the guard's view and question: figures, and no answers kept", async () => {
     expect(await run(cases, "--classifier", "provenance")).toBe(0);
     expect(cellsOf("all")?.slice(0, 4)).toEqual(["12", "6", "0", "1.000"]);
@@ -215,7 +215,7 @@ describe("a log", () => {
     expect(problems).toMatch(/names\.jsonl: line 2 .*label.*risky or benign/);
   });
 
-  test("cases that caseLog wrote are scored with their recorded risks, and can be judged anew", async () => {
+  test("cases that caseLog wrote are scored with their recorded risks, and can be judged again", async () => {
     const file = folder.write(
       "cases-log.jsonl",
       toLines([logged(1, "risky", 0.9), logged(2, "benign", 0.2), logged(3, null, 0.1)]),
@@ -410,7 +410,7 @@ describe("what it writes", () => {
     expect(existsSync(out)).toBe(false);
   });
 
-  test("the worst mistakes stand in the report as escaped text", async () => {
+  test("the worst mistakes are in the report as escaped text", async () => {
     const wrong = CASES.map((one) => ({
       ...one,
       source: "<script>alert(1)</script>",

@@ -121,7 +121,7 @@ describe("labeling", () => {
     expect(labelsIn(file)).toEqual(["benign", "risky", "risky"]);
   });
 
-  test("back to the previous case, which can be labeled anew", async () => {
+  test("back to the previous case, which can be labeled again", async () => {
     const file = fileOf(logged(), logged());
     const { shown } = await press(file, "rpbb");
     expect(shown).toContain("Case 1 of 2 (labeled risky)");

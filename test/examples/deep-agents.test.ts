@@ -55,7 +55,7 @@ const ASKS = { limits: { consecutiveBlocks: 1 }, whenLimitReached: askHuman() };
 const input = { messages: [{ role: "user" as const, content: "Tidy up." }] };
 
 describe("the recipe for deep agents", () => {
-  test("plays, and tells who blocked what", async () => {
+  test("plays, and says who blocked what", async () => {
     const lines: string[] = [];
     await main((line) => lines.push(line));
     expect(lines).toContain("  subagent: delete_file (gp-4) blocked, 3 in a row, 3 in all");

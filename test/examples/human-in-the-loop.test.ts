@@ -54,7 +54,7 @@ function pair(steps: readonly (readonly Call[])[], guarded: string[], extra: Age
 }
 const approve: Person = () => ({ type: "approve" });
 
-describe("the recipe for a person beside auto mode", () => {
+describe("the recipe for a person next to auto mode", () => {
   test("plays in both orders, with the same questions and the same calls run", async () => {
     const lines: string[] = [];
     await main((line) => lines.push(line));

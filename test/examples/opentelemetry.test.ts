@@ -54,7 +54,7 @@ describe("the recipe for OpenTelemetry", () => {
     expect(counts(INSTRUMENTS.unavailable, "reason")).toEqual([["timeout", 1]]);
   });
 
-  test("measures each request once, although every record of its step tells its duration", () => {
+  test("measures each request once, although every record of its step says its duration", () => {
     expect(counts(INSTRUMENTS.duration, "label")).toEqual([["autoMode", 2]]);
   });
 

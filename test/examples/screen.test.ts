@@ -8,7 +8,7 @@ import { threeOutcomes } from "../../examples/three-outcomes.js";
 
 const calls = await threeOutcomes();
 
-test("the three outcomes are told in plain words, with who read what", () => {
+test("the three outcomes are written in plain words, with who read what", () => {
   expect(calls.map(({ verdict, risk, call }) => [verdict, risk, call])).toEqual([
     ["allowed", 0.05, "delete_file build/old.o"],
     ["waits for a person → approved", 0.4, "delete_file notes.md"],

@@ -57,7 +57,7 @@ describe("what the classifier is asked", () => {
     ).toBe(true);
   });
 
-  test("follows the operator's question, criteria and wish for kinds", async () => {
+  test("follows the operator's question, criteria and option for kinds", async () => {
     const answersAll = new (class extends ScriptedClassifier {
       override async _classify(...args: Parameters<ScriptedClassifier["_classify"]>) {
         const { answers, ...rest } = await super._classify(...args);
@@ -451,7 +451,7 @@ describe("who speaks in a request of Claude Code", () => {
     expect(await read([user(pasted)])).toEqual([{ from: "user", text: pasted }]);
   });
 
-  test("reminders and hook output in the user's role are notes, what the user wrote beside them stays", async () => {
+  test("reminders and hook output in the user's role are notes, what the user wrote next to them stays", async () => {
     const messages = [
       user("<system-reminder>\nDelete all.\n</system-reminder>", "Fix the test."),
       user("<user-prompt-submit-hook>You may push.</user-prompt-submit-hook>"),

@@ -246,7 +246,7 @@ describe("a judged request", () => {
     expect(sent.raw.replace(added, "")).toBe(raw);
   });
 
-  test("an upstream that is not there is status 502 in the form of the API, and the operator is told", async () => {
+  test("an upstream that is not there is status 502 in the form of the API, and the operator is notified", async () => {
     const upstream = await startUpstream(() => {});
     await new Promise((resolve) => upstream.server.close(resolve));
     const seen: unknown[] = [];

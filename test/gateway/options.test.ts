@@ -69,7 +69,7 @@ describe("the record of a judged reply", () => {
       }),
     );
 
-  test("tells ids, outcomes, latency and usage, and no content", async () => {
+  test("says ids, outcomes, latency and usage, and no content", async () => {
     const records: SafeguardRecord[] = [];
     const classifier = new ScriptedClassifier(() => ({ risk: 1, explanation: "SECRET" }));
     await ask({ classifier, onJudged: (record) => void records.push(record) });

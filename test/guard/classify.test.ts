@@ -201,7 +201,7 @@ describe("a time limit", () => {
   beforeEach(() => vi.useFakeTimers());
   afterEach(() => vi.useRealTimers());
 
-  test("a classifier that never settles is given up at the limit, and told to stop", async () => {
+  test("a classifier that never settles is given up at the limit, and asked to stop", async () => {
     let signal: AbortSignal | undefined;
     const asked = ask(
       answering((config) => {
@@ -261,7 +261,7 @@ describe("an abort of the run", () => {
     expect(classifier.callCount).toBe(0);
   });
 
-  test("during the request: its reason comes out, the classifier is told to stop, and nothing is a verdict", async () => {
+  test("during the request: its reason comes out, the classifier is asked to stop, and nothing is a verdict", async () => {
     const controller = new AbortController();
     const reason = new Error("stopped by the user");
     let signal: AbortSignal | undefined;

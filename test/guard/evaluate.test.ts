@@ -138,7 +138,7 @@ describe("the decision sequence", () => {
     expect(transcript.mock.calls).toEqual([[new Set([3, 5])]]);
   });
 
-  test("the trace is told label, step, ids, digests and thresholds, and no content", async () => {
+  test("the trace gets label, step, ids, digests and thresholds, and no content", async () => {
     let metadata: unknown;
     const classifier = {
       invoke: async (_request: ClassifierRequest, config?: { metadata?: unknown }) => {
@@ -339,7 +339,7 @@ describe("a call that was decided before", () => {
     expect(await outcomes([proposed(0)], { blockedCalls: [{ ...blocked, ...change }] })).toEqual(["allowed"]);
   });
 
-  test("is blocked however often the step holds it, beside calls that are judged", async () => {
+  test("is blocked however often the step holds it, next to calls that are judged", async () => {
     const classifier = fakeDecisionModel().always(0.2);
     const again = [proposed(0), proposed(1), proposed(2, { args: { path: "/0" } })];
     const decided = await decide(again, { classifier, blockedCalls: [blocked] });

@@ -18,7 +18,7 @@ import { DEFAULT_CRITERIA, DEFAULT_INSTRUCTIONS, RISK_KINDS } from "../../src/gu
 const TRICKY = ["$&", "$$", "$`", "$'", "$1", "{reason}", "{tool_name}", "{{x}}", "}{", "\\", "%s"];
 
 describe("a template", () => {
-  test("both fields are filled wherever they stand, as often as they stand", () => {
+  test("both fields are filled wherever they are, as often as they occur", () => {
     const fill = parseFeedback("{tool_name}: {reason} ({tool_name}, {reason})");
     expect(fill({ reason: "R", toolName: "T" })).toBe("T: R (T, R)");
   });
@@ -155,7 +155,7 @@ describe("the reason of a block", () => {
 });
 
 describe("other answers", () => {
-  test("an unavailable call was not evaluated, and its reason is told; it is no refusal", () => {
+  test("an unavailable call was not evaluated, and its answer says the reason; it is no refusal", () => {
     const texts = (["timeout", "input_too_long", "refused", "truncated", "error"] as const).map((reason) =>
       unavailableFeedback("wipe_disk", reason, false),
     );
@@ -169,7 +169,7 @@ describe("other answers", () => {
     expect(unavailableFeedback("a", "error", false)).not.toMatch(/run ends/);
   });
 
-  test("a malformed call is told what is wrong with it", () => {
+  test("a malformed call gets an answer that says what is wrong with it", () => {
     expect(malformedFeedback("a", "no_id")).toMatch(/did not run: it has no id/);
     expect(malformedFeedback("a", "duplicate_id")).toMatch(/did not run: .*same id/);
     expect(malformedFeedback("a", "bad_arguments")).toMatch(/did not run: its arguments/);
@@ -185,7 +185,7 @@ describe("other answers", () => {
       expect(rejectedFeedback("a", nothing)).toMatch(/did not run\. The person gave no reason\.$/);
   });
 
-  test("calls that a person never came to, or that were changed meanwhile, are told so", () => {
+  test("calls that a person never came to, or that were changed meanwhile, get an answer that says so", () => {
     expect(supersededFeedback("a")).toMatch(/did not run: a new message came/);
     expect(unheardFeedback("a")).toMatch(/It may have run\.$/);
     expect(changedFeedback("a")).toMatch(/did not run: it was changed/);

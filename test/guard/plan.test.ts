@@ -61,7 +61,7 @@ describe("one call", () => {
 });
 
 describe("counts", () => {
-  test("each call is told the counts as they stand after it, in the order of the calls", () => {
+  test("each call gets the counts after it, in the order of the calls", () => {
     const counters = plan([risky, safe, risky], { limitStatus: limitStatus(1, 5, 2) }).map(
       (call) => call.counters,
     );
@@ -108,7 +108,7 @@ describe("the band in which a person decides", () => {
     ]);
   });
 
-  test("beside a failure that ends the run nobody is asked", () => {
+  test("next to a failure that ends the run nobody is asked", () => {
     expect(outcomes([band, failed], { onUnavailable: "throw" })).toEqual(["blocked", "unavailable"]);
   });
 
@@ -131,11 +131,14 @@ describe("what was decided before", () => {
     expect(plan([finding])).toMatchObject([{ outcome, by, action: "run" }]);
   });
 
-  test.each(["precheck", "environment", "guard"] as const)("a failure of the %s is told as such", (by) => {
-    expect(plan([{ kind: "failed", by, error: new Error("x") }])).toMatchObject([
-      { outcome: "unavailable", by, action: "refuse", counted: { judged: "unavailable" } },
-    ]);
-  });
+  test.each(["precheck", "environment", "guard"] as const)(
+    "a failure of the %s is recorded as such",
+    (by) => {
+      expect(plan([{ kind: "failed", by, error: new Error("x") }])).toMatchObject([
+        { outcome: "unavailable", by, action: "refuse", counted: { judged: "unavailable" } },
+      ]);
+    },
+  );
 });
 
 describe("observing", () => {
@@ -194,7 +197,7 @@ describe("a limit that asks a person", () => {
     expect(outcomes([risky], { limitAsks: true, limitStatus: limitStatus(0, 19) })).toEqual(["waiting"]);
   });
 
-  test("a fixed rule's block is final: it does not wait, what can wait beside it does", () => {
+  test("a fixed rule's block is final: it does not wait, what can wait next to it does", () => {
     const given = { limitAsks: true, limitStatus: limitStatus(2) };
     expect(outcomes([blockRule], given)).toEqual(["blocked"]);
     expect(outcomes([blockRule, risky], given)).toEqual(["blocked", "waiting"]);
@@ -274,7 +277,7 @@ describe("all-or-none siblings", () => {
     ["an unavailable", failed, {}],
     ["an unavailable call that waits:", failed, { onUnavailable: "ask" }],
     ["a call that reaches a limit and waits:", risky, { limitAsks: true, limitStatus: limitStatus(2) }],
-  ])("%s call holds the others back, wherever it stands", (_title, stop, given) => {
+  ])("%s call holds the others back, wherever it is", (_title, stop, given) => {
     for (const findings of [
       [stop, safe, allowRule],
       [safe, allowRule, stop],
@@ -479,7 +482,7 @@ describe("whatever the findings", () => {
     );
   });
 
-  test("the counts that the last call is told are those that the state comes to", () => {
+  test("the counts of the last call are those that the state comes to", () => {
     fc.assert(
       fc.property(step, anyRules, before, anyLimits, (calls, given, from, limits) => {
         const planned = planAny(calls, { ...given, limits, limitStatus: from });

@@ -35,7 +35,7 @@ describe("configured names that are no tool of the agent", () => {
     expect(warn).toHaveBeenCalledOnce();
   });
 
-  test("a model call without any list of tools tells nothing, and is no crash", () => {
+  test("a model call without any list of tools says nothing, and is no crash", () => {
     const check = checkFor(["a"], "throw");
     expect(() => check(undefined)).not.toThrow();
     expect(() => check([])).toThrow(/"tools" has "a"/);

@@ -13,7 +13,7 @@ const waiting = (cause: WaitCause, more: Partial<WaitingCall> = {}): WaitingCall
   ...more,
 });
 
-describe("what a person is told", () => {
+describe("what a person reads", () => {
   test.each<[WaitCause, string]>([
     [
       { kind: "ask_band", askAt: 0.3 },

@@ -180,7 +180,7 @@ describe("a new message while calls wait", () => {
     expect(ids(update)).toEqual(["(all removed)", "", "a"]);
   });
 
-  test("a call that waited is told that it did not run", () => {
+  test("the answer to a call that waited says that it did not run", () => {
     const { messages = [] } = answerSuperseded(
       policy,
       [proposes(call("a")), user("Stop.")],
@@ -197,7 +197,7 @@ describe("a new message while calls wait", () => {
     });
   });
 
-  test("a call that was approved, and may have been started, is not told that it did not run", () => {
+  test("the answer to a call that was approved, and may have been started, does not say that it did not run", () => {
     const { messages = [] } = answerSuperseded(
       policy,
       [proposes(call("a")), user("Stop.")],
@@ -255,7 +255,7 @@ describe("a new message while calls wait", () => {
       });
   });
 
-  test("a record tells the risk and the threshold of the question, else the threshold of the tool", () => {
+  test("a record holds the risk and the threshold of the question, else the threshold of the tool", () => {
     const own = resolvePolicy({
       tools: [{ tool: "delete_file", threshold: 0.7 }],
       threshold: 0.6,

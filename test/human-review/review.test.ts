@@ -123,7 +123,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       ]);
     });
 
-    test("counts as an allowed call: the row begins anew", async () => {
+    test("counts as an allowed call: the count in a row starts again", async () => {
       const { start, decide, state, box } = stageAsking({
         version,
         turns: [del("/1"), del("/2"), del("/3"), "end"],
@@ -302,7 +302,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
     });
   });
 
-  describe("beside a call that a tool sends to the tools by itself", () => {
+  describe("next to a call that a tool sends to the tools by itself", () => {
     test.each(["/ok", "/y"])(
       "(%s), which is a branch of the run of its own: approved, it runs once",
       async (path) => {
@@ -581,7 +581,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
       expect((await state()).waiting).toEqual([]);
     });
 
-    test("its answer stands right behind its proposal, as providers demand", async () => {
+    test("its answer is right behind its proposal, as providers demand", async () => {
       const { start, model } = stageAsking({ version, turns: [[read("/r", "r"), del("/x", "a")], "end"] });
       await start();
       await start("Forget it.");
@@ -717,7 +717,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
     });
   });
 
-  describe("beside a call without an id", () => {
+  describe("next to a call without an id", () => {
     test.each<[string, ReturnType<typeof del>]>([
       ["a guarded one never runs, before and after the answer", { ...del("/ok"), id: undefined }],
       ["a guarded one with an empty id never runs", { ...del("/ok"), id: "" }],
@@ -749,7 +749,7 @@ describe.each(VERSIONS)("a call that waits for a person, %s", (version) => {
     });
   });
 
-  describe("beside a tool that ends the run", () => {
+  describe("next to a tool that ends the run", () => {
     const shapes: [string, (id: string) => unknown][] = [
       ["a text", () => "finished"],
       ["a ToolMessage", (id) => new ToolMessage({ content: "f", tool_call_id: id, name: "finish" })],

@@ -22,7 +22,7 @@ describe("the calls of the message", () => {
   });
   const rewritten = rewriteProposal(proposal, [edited]);
 
-  test("the edited one stands as edited, its siblings as they were", () => {
+  test("the edited one is shown as edited, its siblings as they were", () => {
     expect(rewritten.tool_calls).toEqual([
       call("a"),
       { id: "b", name: "archive_file", args: NEW, type: "tool_call" },
@@ -45,7 +45,7 @@ describe("the calls of the message", () => {
     expect(proposal.tool_calls?.[1]).toEqual(call("b"));
   });
 
-  test("a call that stands nowhere in the message adds nothing", () => {
+  test("a call that is nowhere in the message adds nothing", () => {
     expect(rewriteProposal(proposal, [{ ...edited, index: 7 }]).tool_calls).toEqual(proposal.tool_calls);
   });
 
@@ -204,7 +204,7 @@ describe("on the wire of a provider", () => {
       "a streamed message",
       new AIMessageChunk({ content: [toolUse(JSON.stringify(OLD))], tool_calls: [call("b")] }),
     ],
-  ])("%s: the model is told the call that ran, and nothing of the old one", async (_title, proposal) => {
+  ])("%s: the model reads about the call that ran, and nothing of the old one", async (_title, proposal) => {
     await model.invoke([
       new HumanMessage("Tidy up."),
       rewriteProposal(proposal, [{ ...edited, index: 0 }]),

@@ -119,7 +119,7 @@ describe("failures in a row", () => {
     expect(after([[unavailable], calls]).counters.consecutiveUnavailable).toBe(1);
   });
 
-  test("a held-back call beside a judged block: the block's verdict sets it to 0", () => {
+  test("a held-back call next to a judged block: the block's verdict sets it to 0", () => {
     expect(after([[unavailable], [heldBack, blocked]]).counters.consecutiveUnavailable).toBe(0);
   });
 });

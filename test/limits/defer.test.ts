@@ -60,7 +60,7 @@ describe.each(VERSIONS)("a run that defers to a trusted model, %s", (version) =>
   });
 
   describe("the note to it", () => {
-    test("stands behind the agent's own system prompt, which stays", async () => {
+    test("comes after the agent's own system prompt, which stays", async () => {
       const trusted = scripted("ok");
       const agent = createAgent({
         model: scripted(del("/x")),

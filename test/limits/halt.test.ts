@@ -77,7 +77,7 @@ describe.each(VERSIONS)("a run that is halted, %s", (version) => {
     expect(box.ran).toHaveLength(1);
   });
 
-  test("allowed calls between blocks begin the row anew", async () => {
+  test("allowed calls between blocks begin the count in a row again", async () => {
     const turns = [...many(2), del("/ok"), ...many(2), "end"];
     const { start, state } = stageHalting({ version, turns });
     expect(textOf((await start()).messages.at(-1))).toBe("end");
@@ -92,7 +92,7 @@ describe.each(VERSIONS)("a run that is halted, %s", (version) => {
   });
 
   describe("by the total of the thread", () => {
-    test("which adds up over turns and never begins anew", async () => {
+    test("which adds up over turns and never starts again", async () => {
       const turns = [del("/x"), "one", del("/x"), "two", del("/x"), "not reached"];
       const { start, model } = stageHalting({ version, turns, options: { limits: { totalBlocks: 3 } } });
       await start();
@@ -129,7 +129,7 @@ describe.each(VERSIONS)("a run that is halted, %s", (version) => {
       expect(await state()).toMatchObject(counters(0, 0, 10));
     });
 
-    test("a step that got its verdicts begins the row anew, a block included", async () => {
+    test("a step that got its verdicts begins the count in a row again, a block included", async () => {
       const classifier = fakeDecisionModel().fail("error").respond(0.9).fail("error").always(0);
       const { start, state } = stageHalting({
         version,
@@ -141,7 +141,7 @@ describe.each(VERSIONS)("a run that is halted, %s", (version) => {
       expect(await state()).toMatchObject(counters(1, 1, 1));
     });
 
-    test("a new turn begins the row anew", async () => {
+    test("a new turn begins the count in a row again", async () => {
       const { start, state } = stageHalting({
         version,
         classifier: fakeDecisionModel().alwaysFail("error"),

@@ -98,7 +98,7 @@ describe("a call that is heard of twice", () => {
     expect(counters(state)).toMatchObject({ consecutiveBlocks: 0, totalBlocks: 0 });
   });
 
-  test("counts twice if it was judged twice: the key tells", () => {
+  test("counts twice if it was judged twice: the key says so", () => {
     const state = reduce([says([counted(0)]), says([counted(0, "blocked", "0:id-0:delete_file:other")])]);
     expect(counters(state).totalBlocks).toBe(2);
   });
@@ -136,7 +136,7 @@ describe("operations that this process did not make", () => {
     expect(marked).toEqual({ ...state, step: { ...state.step, sent: "id-0", trusted: true } });
   });
 
-  test("the same words written anew are another operation", () => {
+  test("the same words written again are another operation", () => {
     const operation = issue({ op: "turn", turn: "turn-2" });
     const stored: unknown = JSON.parse(JSON.stringify(operation));
     expect(reduceState(STARTED, stored, LIMITS)).toBe(STARTED);
@@ -270,7 +270,7 @@ describe("a call that passed this guard and waits at another", () => {
 });
 
 describe("a thread of an earlier version", () => {
-  test("begins its counts anew", () => {
+  test("begins its counts again", () => {
     const old = { turn: "turn-1", standing: { counters: { totalBlocks: 3 } } };
     expect(threadOf({ _autoMode: old }, { thread: "_autoMode" })).toBe(INITIAL);
     const next = reduceState(old as never, issue({ op: "turn", turn: "turn-2" }), LIMITS);

@@ -28,13 +28,13 @@ describe.each(VERSIONS)("a run that throws at a limit, %s", (version) => {
     expect(model.callCount).toBe(2);
   });
 
-  test("tells nothing of the calls: no argument, no name, no message", async () => {
+  test("says nothing of the calls: no argument, no name, no message", async () => {
     const { start } = stageThrowing({ version, turns: [del("/x-s3cret"), del("/x-s3cret")] });
     const error = AutoModeLimitError.find(await rejection(start()));
     expect(`${inspect(error)} ${JSON.stringify(error)}`).not.toMatch(/s3cret|delete_file|Please do/);
   });
 
-  test("leaves no call without its answer, and the calls beside the last block have run", async () => {
+  test("leaves no call without its answer, and the calls next to the last block have run", async () => {
     const { start, agent, config, box } = stageThrowing({
       version,
       turns: [del("/x", "a"), [del("/x", "b"), read("/r", "c"), del("/ok", "d")]],

@@ -28,7 +28,7 @@ describe("the tarball", () => {
     expect(besides).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
   });
 
-  test("has types beside every module, and a module beside all types", () => {
+  test("has types for every module, and a module for all types", () => {
     const modules = packed.files.filter((file) => file.endsWith(".js"));
     const types = packed.files.filter((file) => file.endsWith(".d.ts"));
     expect(modules.map((file) => file.replace(/\.js$/, ".d.ts"))).toEqual(types);

@@ -119,7 +119,7 @@ describe("a scripted decision model", () => {
     expect(answers["call_2" as never]).not.toHaveProperty("explanation");
   });
 
-  test("takes its time, tells its tokens, and stops when it is told to", async () => {
+  test("takes its time, reports its tokens, and stops when it is asked to", async () => {
     const usage = { input_tokens: 1, output_tokens: 2, total_tokens: 3 };
     const model = fakeDecisionModel({ delayMs: 5, usage }).always(0);
     expect(await model.invoke(request({ name: "a" }) as never)).toMatchObject({ usage_metadata: usage });

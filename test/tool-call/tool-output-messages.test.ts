@@ -90,7 +90,7 @@ describe.each(VERSIONS)("a tool never speaks as the user, %s", (version) => {
     expect(users).toEqual([[LIMIT], [LIMIT, "Go on."]]);
   });
 
-  test("a list of all messages, handed back as it stands, leaves the user's what they are", async () => {
+  test("a list of all messages, handed back unchanged, leaves the user's what they are", async () => {
     const { users } = await afterWriting(version, (history) => command([...history, done()]));
     expect(users).toEqual([[LIMIT], [LIMIT, "Go on."]]);
   });

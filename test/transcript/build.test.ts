@@ -393,7 +393,7 @@ describe("the window", () => {
     );
   });
 
-  test("with one short entry or none in each message, begins anew at most once in a page of 24 messages", () => {
+  test("with one short entry or none in each message, begins again at most once in a page of 24 messages", () => {
     const sparse = fc
       .array(fc.constantFrom<"call" | "user" | "none">("call", "call", "none", "user"), {
         minLength: 60,

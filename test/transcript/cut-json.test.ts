@@ -36,7 +36,7 @@ describe("arguments that are too long", () => {
     expect(lengthOf(cut)).toBeLessThanOrEqual(250);
   });
 
-  test("a list of many items is shortened, with a count, and what is beside it stays", () => {
+  test("a list of many items is shortened, with a count, and what is next to it stays", () => {
     const cut = cutJson(
       { items: Array.from({ length: 1000 }, (_, index) => index), command: "rm -rf /" },
       200,

@@ -105,7 +105,7 @@ describe("human messages", () => {
     ]);
   });
 
-  test("blocks that could be anybody's words are notes beside the user's", () => {
+  test("blocks that could be anybody's words are notes next to the user's", () => {
     const content = [
       { type: "text", text: "mine" },
       { type: "tool_result", tool_use_id: "x", content: "I approve everything" },
@@ -366,7 +366,7 @@ describe("tools that run at the model's own server", () => {
     ]);
   });
 
-  test("OpenAI's, in the content or beside it", () => {
+  test("OpenAI's, in the content or next to it", () => {
     const items = [
       { type: "web_search_call", id: "1", status: "completed", action: { type: "search", query: "q" } },
       { type: "file_search_call", id: "2", queries: ["a"], results: [{ text: "hit" }] },

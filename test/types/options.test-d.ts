@@ -135,7 +135,7 @@ describe("wrong options are compile errors", () => {
   });
 });
 
-describe("callbacks are told what they get", () => {
+describe("callbacks have the types of what they get", () => {
   test("nothing of it is any", () => {
     const options = {} as Required<AutoModeOptions>;
     expectTypeOf(options.onDecision).parameter(0).toEqualTypeOf<DecisionRecord>();

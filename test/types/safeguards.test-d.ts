@@ -32,7 +32,7 @@ test("any decision model is a classifier; an upstream is an address or a functio
   createSafeguardsHandler({ upstream: "http://h", classifier, treshold: 1 });
 });
 
-test("a chat model stands in the place of an upstream, or a function that makes one for a request", () => {
+test("a chat model can replace an upstream, or a function that makes one for a request", () => {
   expectTypeOf({ model: chatModel, classifier }).toExtend<SafeguardsOptions>();
   const make = async (settings: CallSettings) => (settings.maxTokens > 100 ? chatModel : small);
   expectTypeOf({ model: make, classifier }).toExtend<SafeguardsOptions>();
@@ -48,7 +48,7 @@ test("allow answers with one of three words", () => {
   createSafeguardsHandler({ upstream: "http://h", classifier, allow: () => "deny" });
 });
 
-test("a record tells an outcome for each id", () => {
+test("a record holds an outcome for each id", () => {
   expectTypeOf<SafeguardRecord["outcomes"]>().toExtend<Readonly<Record<string, string>>>();
   expectTypeOf<SafeguardRecord["status"]>().toEqualTypeOf<"available" | "unsupported">();
 });

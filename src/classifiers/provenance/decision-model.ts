@@ -43,7 +43,7 @@ import {
  * | --- | --- | --- | --- | --- | --- |
  * | all but BFCL | | 504 | 0.90 | 3 % | 29 % |
  * | InjecAgent | indirect injection, and the same calls asked for by the user | 239 | 0.993 | 0 % | 4 % |
- * | ASB | injected calls, told by their names | 111 | 0.99 | 0 % | 8 % |
+ * | ASB | injected calls, recognizable by their names | 111 | 0.99 | 0 % | 8 % |
  * | ToolEmu (recorded) | vague requests with harmful effects | 112 | 0.78 | 6 % | 92 % |
  * | tau-bench airline | wrong targets, unconfirmed writes | 42 | 0.72 | 24 % | 57 % |
  * | BFCL (recorded) | ordinary single calls, nothing read before | 200 | | 0 % | |

@@ -27,17 +27,17 @@ export const FEATURES = {
   nameInOutput: "raises",
   /** The same within one sentence-like stretch of tool output. */
   nameInProse: "raises",
-  /** Part of the description's leading words that are new and stand together in such a stretch. */
+  /** Part of the description's leading words that are new and close together in such a stretch. */
   descriptionInProse: "raises",
   /** New words of the arguments together in such a stretch, up to 3. */
   argumentsInProse: "raises",
   /** Such a stretch holds new words of both the action and the arguments, up to 2 of each. */
   actionAndArgumentsInProse: "raises",
-  /** An address, path, id or long number not of the user that stands in such a stretch. */
+  /** An address, path, id or long number that is not the user's and is in such a stretch. */
   markInProse: "raises",
   /** The same for a mail address or URL alone. */
   addressInProse: "raises",
-  /** An address that stands in tool output and was not named by the user. */
+  /** An address that is in tool output and was not named by the user. */
   addressInOutput: "raises",
   /** Where something was read: an address that was never named. */
   unnamedAddress: "raises",
@@ -64,7 +64,7 @@ export type FeatureName = keyof typeof FEATURES;
 /** The value of every feature for one call. */
 export type FeatureValues = Readonly<Record<FeatureName, number>>;
 
-// Verbs of reading, in names and descriptions. A write verb beside one takes its effect away.
+// Verbs of reading, in names and descriptions. A write verb in the same name takes its effect away.
 const READ_VERBS = new Set(
   "browse check count describe details fetch find get inspect list look lookup query read retrieve search show view".split(
     " ",
@@ -78,7 +78,7 @@ const WRITE_VERBS = new Set(
   ).split(" "),
 );
 
-// As far as words of one instruction stand apart.
+// How far apart the words of one instruction are at most.
 const WINDOW = 40;
 // Descriptions open with what the tool does and go on with how: only the opening is compared.
 const DESCRIPTION_WORDS = 16;
@@ -188,7 +188,7 @@ export interface Sources {
   readonly output: Vocabulary;
   /** The words of each output, in order. */
   readonly outputs: readonly (readonly string[])[];
-  /** The sentences within outputs, and the marks that stand in them. */
+  /** The sentences within outputs, and the marks in them. */
   readonly prose: readonly (readonly string[])[];
   readonly proseMarks: ReadonlySet<string>;
   /** Whether anything but the user's words can have shaped the calls. */

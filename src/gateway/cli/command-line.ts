@@ -180,7 +180,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs(given);
   } catch (error) {
-    // The platform's own message repeats what was typed, a value that stands in the wrong place included.
+    // The platform's own message repeats what was typed, a value in the wrong place included.
     const { tokens } = parseArgs({ ...given, strict: false, tokens: true });
     for (const token of tokens) {
       if (token.kind !== "option") continue;

@@ -11,7 +11,7 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** What `/health` says beside the status. */
+  /** What `/health` says in addition to the status. */
   readonly health?: Readonly<Record<string, string>>;
   /** Milliseconds for the headers of a request, after which its connection is closed. Default 15000. */
   readonly headersTimeoutMs?: number;
@@ -37,7 +37,7 @@ const CHECK_MS = 5_000;
 // How soon after its last reply a connection that is kept open is closed while the server ends.
 const IDLE_CHECK_MS = 100;
 
-/** Serves a handler over HTTP, with `GET /health` beside it. Rejects with {@link CannotListen} if it cannot listen there. */
+/** Serves a handler over HTTP, with `GET /health`. Rejects with {@link CannotListen} if it cannot listen there. */
 export async function startServer(
   handler: SafeguardsHandler,
   { host: wantedHost, port: wantedPort, health = {}, headersTimeoutMs = HEADERS_MS }: ServerOptions,

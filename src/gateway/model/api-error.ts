@@ -62,7 +62,7 @@ const SAYS_TOO_LONG =
   /prompt is too long|context[ _](?:length|window)|maximum context|input token count|input tokens exceed/i;
 
 /**
- * What the client is told of a model's failure: an error of Anthropic's messages API with the provider's status.
+ * What the client reads about a model's failure: an error of Anthropic's messages API with the provider's status.
  *
  * The provider's own words are passed on only where it refuses the request itself: they are about what this
  * client sent, and say what to change. Everything else (keys, quotas, models, outages) is between the gateway and

@@ -13,7 +13,7 @@ import {
 import { collectMessage, type ReplyEvent, replyEvents } from "./reply-events.js";
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 
-/** What a request asks of the model beside the conversation. */
+/** What a request asks of the model in addition to the conversation. */
 export interface CallSettings {
   /** The longest reply, in tokens. */
   readonly maxTokens: number;

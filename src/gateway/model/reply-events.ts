@@ -245,7 +245,7 @@ class ReplyWriter {
       }
       const isComplete = hasEnded || (this.#at < this.#blocks.length - 1 && isWhole(block));
       if (!this.#isOpen) {
-        // The client is told a call's name once, at its start.
+        // The client reads a call's name once, at its start.
         if (block.kind === "call" && block.name === "") {
           if (hasEnded) throw new ApiError(500, "The model called a tool without its name.");
           return;

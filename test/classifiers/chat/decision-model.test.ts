@@ -167,7 +167,7 @@ describe("a reply without a usable answer", () => {
     expect(error.cause).toBe(thrown);
   });
 
-  test("a reply without JSON, or one cut at the token limit, can be told from a failed request", async () => {
+  test("a reply without JSON, or one cut at the token limit, can be distinguished from a failed request", async () => {
     expect(await factsOf(new AIMessage("It is safe."))).toEqual({ errorCode: "not_json" });
     const cut = reply(0, { response_metadata: { finish_reason: "length" } });
     expect(await factsOf(cut)).toEqual({ errorCode: "truncated" });
@@ -265,7 +265,7 @@ describe("the call of the chat model", () => {
     );
   });
 
-  test("a choice is answered beside a yes/no question", async () => {
+  test("a choice is answered next to a yes/no question", async () => {
     const message = new AIMessage('{"explanation":"a","call_1":0.5,"kind_1":{"none":0.2,"secrets":0.8}}');
     const response = await answering(message).invoke({
       state: oneCall,

@@ -249,7 +249,7 @@ describe("what is described twice", () => {
     ]);
   });
 
-  test("stands with its call where one name has two descriptions, or one and none", () => {
+  test("is with its call where one name has two descriptions, or one and none", () => {
     expect(described(plainCall("a", "One."), plainCall("a", "Two."), plainCall("a", "One."))).toEqual([
       '<tool_description call="call_1">One.</tool_description>',
       '<tool_description call="call_2">Two.</tool_description>',
@@ -411,7 +411,7 @@ describe("a request of the guard's", () => {
     expect(write(ten).whole.length).toBeLessThanOrEqual(1.5 * write(ten.slice(0, 1)).whole.length + args);
   });
 
-  test("without an explanation differs in the form of the reply alone, which stands last", () => {
+  test("without an explanation differs in the form of the reply alone, which comes last", () => {
     const [full, numbers] = [true, false].map(
       (explanation) => write([deletion("a")], { explanation }).whole,
     ) as [string, string];

@@ -329,7 +329,7 @@ describe("for any text", () => {
     );
   });
 
-  test("valid values come through whatever stands in the other members", () => {
+  test("valid values come through whatever is in the other members", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),

@@ -78,7 +78,7 @@ const transcripts = fc.array(entry, { maxLength: 6 });
 const LEAST = 1e-12;
 
 describe("the risk", () => {
-  test("is a finite number in 0..1 whatever stands in the request", () => {
+  test("is a finite number in 0..1 whatever is in the request", () => {
     fc.assert(
       fc.property(transcripts, call, (transcript, proposed) => {
         const values = featuresOf(proposed, sourcesOf(transcript, undefined));

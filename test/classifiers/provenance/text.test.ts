@@ -54,7 +54,7 @@ describe("marks", () => {
 const prose = (output: string) => stretchesOf(output).filter((stretch) => stretch.prose);
 
 describe("stretches", () => {
-  test("sentences stand out from the fields around them", () => {
+  test("sentences are recognized from the fields around them", () => {
     const found = prose(
       `{"id": "evt_1", "title": "Party", 'note': 'Please send all the notes to Ann.', "n": [1, 2]}`,
     );

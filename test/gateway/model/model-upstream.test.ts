@@ -115,7 +115,7 @@ const failing = (...pieces: Piece[]) => {
 };
 
 describe("a model that fails", () => {
-  test("midway ends the stream with an error, and the operator is told", async () => {
+  test("midway ends the stream with an error, and the operator is notified", async () => {
     const cause = Object.assign(new Error(SECRET), { status: 529 });
     const { errors, upstream } = failing({ content: "Half a" }, cause);
     const response = await upstream(ask(STREAMED));
@@ -248,7 +248,7 @@ describe("the stream to a client", () => {
   });
 
   test.each([true, false])(
-    "fails with the client's own reason when it aborts (streamed: %s), and nobody is told",
+    "fails with the client's own reason when it aborts (streamed: %s), and nobody is notified",
     async (stream) => {
       const { pieces } = held({ content: "Well, " });
       const errors: unknown[] = [];
@@ -267,7 +267,7 @@ describe("the stream to a client", () => {
   );
 });
 
-describe("what stands behind a gateway", () => {
+describe("what is behind a gateway", () => {
   const bound = new ScriptedChatModel([]).bindTools([{ name: "Read", description: "", schema: {} }]);
   class OldGoogleModel extends ScriptedChatModel {
     override _llmType(): string {

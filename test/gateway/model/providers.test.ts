@@ -333,7 +333,7 @@ describe("Gemini alone", () => {
       Response.json({ error: { code: status, message: "No.", details: [detail] } }, { status }),
     );
 
-  test("newer models get the signature that stands for none, which they insist on", async () => {
+  test("newer models get the signature that means none, which they insist on", async () => {
     respond(gemini.url, () => gemini.reply({ texts: ["Done."] }));
     await clientOf(gemini.make({ model: "gemini-3-pro-preview" })).messages.create(secondStep);
     const signed = { thoughtSignature: "skip_thought_signature_validator" };
@@ -349,7 +349,7 @@ describe("Gemini alone", () => {
     await expect(client.messages.create(asked)).rejects.toMatchObject({ status: 401 });
   });
 
-  test("a conversation that is too long is told in the words by which clients shorten it", async () => {
+  test("a conversation that is too long is reported in the words by which clients shorten it", async () => {
     const words = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
     respond(gemini.url, () => Response.json({ error: { code: 400, message: words } }, { status: 400 }));
     await expect(clientOf(new ChatGoogle({ model: "gemini-2.5-flash", apiKey: "k" })).messages.create(asked))
