@@ -152,19 +152,22 @@ describe.each(VERSIONS)("a tool that fails, %s", (version) => {
   test.each<[string, () => Around]>([
     ["outside", () => ({ outside: [any(catchErrors())] })],
     ["inside", () => ({ inside: [any(catchErrors())] })],
-  ])("and is caught %s the guard: the agent reads about it, and no block is counted", async (_place, around) => {
-    const { made } = flaky(9);
-    const { start, state } = stageAsking({
-      version,
-      ...around(),
-      tools: [made],
-      turns: [del("/ok", "a"), "end"],
-      options,
-    });
-    const { messages } = await start();
-    expect(textOf(answerTo(messages, "a"))).toMatch(/caught/);
-    expect(await state()).toMatchObject({ consecutiveBlocks: 0, totalBlocks: 0 });
-  });
+  ])(
+    "and is caught %s the guard: the agent reads about it, and no block is counted",
+    async (_place, around) => {
+      const { made } = flaky(9);
+      const { start, state } = stageAsking({
+        version,
+        ...around(),
+        tools: [made],
+        turns: [del("/ok", "a"), "end"],
+        options,
+      });
+      const { messages } = await start();
+      expect(textOf(answerTo(messages, "a"))).toMatch(/caught/);
+      expect(await state()).toMatchObject({ consecutiveBlocks: 0, totalBlocks: 0 });
+    },
+  );
 
   test("after an approval, and is retried outside: the person is not asked again", async () => {
     const { made, calls } = flaky(2);
