@@ -156,6 +156,17 @@ describe("what an entry selects", () => {
     expect(select([() => false]).ruleFor(named("dynamic"))).toBe(RULE);
   });
 
+  test("of predicates that could not be asked the strictest settings count", () => {
+    const asking = { ...RULE, askAt: 0.2 };
+    const askingEarlier = { ...RULE, askAt: 0.1 };
+    const no = (): boolean => false;
+    const unknown = named("dynamic");
+    expect(select([no, other], [no, RULE], [no, asking]).ruleFor(unknown)).toBe(asking);
+    expect(select([no, asking], [no, askingEarlier], [no, RULE]).ruleFor(unknown)).toBe(askingEarlier);
+    expect(select([no, RULE], [no, other]).ruleFor(unknown)).toBe(RULE);
+    expect(select([no, other], ["dynamic", RULE]).ruleFor(unknown)).toBe(RULE);
+  });
+
   test("a predicate is asked about the tool object, and only if no entry before it matches", () => {
     const predicate = vi.fn<(tool: unknown) => boolean>(() => true);
     const selection = select(["a", other], [predicate]);
