@@ -88,6 +88,7 @@ const select = (...entries: [ToolSelector, ToolRule?][]) =>
   new ToolSelection(
     entries.map(([selector, rule]) => ({ selector, rule: rule ?? RULE, isTuned: Boolean(rule) })),
   );
+const no = (): boolean => false;
 const fails = (): never => {
   throw new Error("x");
 };
@@ -159,7 +160,6 @@ describe("what an entry selects", () => {
   test("of predicates that could not be asked the strictest settings count", () => {
     const asking = { ...RULE, askAt: 0.2 };
     const askingEarlier = { ...RULE, askAt: 0.1 };
-    const no = (): boolean => false;
     const unknown = named("dynamic");
     expect(select([no, other], [no, RULE], [no, asking]).ruleFor(unknown)).toBe(asking);
     expect(select([no, asking], [no, askingEarlier], [no, RULE]).ruleFor(unknown)).toBe(askingEarlier);
